@@ -6,7 +6,8 @@ use crate::CheckedScene;
 use crate::cuda::{BatchParams, DeviceScene, Kernel, Plan, SceneImage, Shape, Step};
 use crate::float_mode::FloatMode;
 use crate::host::RayCounts;
-use tessera_layout::PASSES_MAX;
+use std::mem::offset_of;
+use tessera_layout::{PASSES_MAX, UnitParams};
 
 unsafe extern "C" {
     fn tessera_test_stage(kernel: u32, params: *const BatchParams);
@@ -166,6 +167,27 @@ pub fn offsets(params: &[u8]) -> Offsets {
         first: paths.first.saturating_sub(batch.film) as usize,
     }
 }
+
+/// Where a kernel's parameter says how many paths of a staged plan are alive, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Alive {
+    /// Device address of the stages' counts, of which the paths alive are the first word.
+    pub stages: usize,
+    /// The launch's depth: which of the counts is its own.
+    pub depth: usize,
+    /// Bytes of the counts of one depth.
+    pub stride: u64,
+    /// Width of the frame in pixels.
+    pub frame_width: usize,
+}
+
+/// Those positions.
+pub const ALIVE: Alive = Alive {
+    stages: offset_of!(BatchParams, stages),
+    depth: offset_of!(BatchParams, depth),
+    stride: QUAD,
+    frame_width: offset_of!(BatchParams, unit) + offset_of!(UnitParams, frame_width),
+};
 
 /// Returns the kernel's number in `tests/stages.cpp`.
 fn number(kernel: Kernel) -> u32 {

@@ -6,6 +6,7 @@ pub(crate) mod bench;
 mod compute;
 mod cubins;
 mod faults;
+mod filled;
 mod film;
 mod memory;
 mod sandbox;

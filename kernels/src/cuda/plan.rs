@@ -14,7 +14,12 @@ const PIXELS_MAX: u64 = 1 << 28;
 /// Most paths in flight, for the same reason.
 const PATHS_IN_FLIGHT_MAX: u32 = 1 << 26;
 /// Most units of a plan.
-pub const UNITS_MAX: usize = 64;
+pub const UNITS_MAX: usize = 128;
+/// Batches are this many times as large as keeps a device busy, so that it is busy at the last
+/// bounces too, which few paths reach.
+const DEEP: u64 = 8;
+/// The paths of a batch take at most so small a part of a device's memory.
+const MEMORY_PART: u64 = 16;
 /// Most bytes of the films of a plan of several units.
 const FILMS_BYTES_MAX: u64 = 64 << 20;
 /// Threads of a block, for every kernel.
@@ -31,6 +36,8 @@ const QUAD_BYTES: u64 = 16;
 const KEY_BYTES: u64 = 8;
 /// Bytes of `StageCounts`.
 const STAGE_COUNTS_BYTES: u64 = 16;
+/// Bytes of a path in the staged shape, with AOVs: eleven quads, three words and its key.
+const STAGED_BYTES_MAX: u64 = 11 * QUAD_BYTES + 3 * 4 + KEY_BYTES;
 /// Parts of the workspace begin at multiples of this.
 const ALIGNMENT: u64 = 256;
 
@@ -46,11 +53,24 @@ pub struct DeviceShape {
 impl DeviceShape {
     /// Returns how many paths keep the device busy: eight for every thread that it holds at once.
     pub fn paths_in_flight(&self) -> u32 {
-        let threads = u64::from(self.multiprocessors) * u64::from(self.threads_per_multiprocessor);
-        let paths =
-            (8 * threads).clamp(u64::from(PATHS_IN_FLIGHT_MIN), u64::from(PATHS_IN_FLIGHT_MAX));
-        paths as u32
+        in_range(8 * self.threads())
     }
+
+    /// Returns how many paths a batch begins with at most, on a device with so many bytes of free
+    /// memory: [`DEEP`] times [`DeviceShape::paths_in_flight`], if [`MEMORY_PART`] of the memory is
+    /// enough for them, but never fewer than that.
+    pub fn batch_paths(&self, free_bytes: u64) -> u32 {
+        let fit = free_bytes / MEMORY_PART / STAGED_BYTES_MAX;
+        in_range((8 * self.threads()).max(fit.min(8 * self.threads() * DEEP)))
+    }
+
+    fn threads(&self) -> u64 {
+        u64::from(self.multiprocessors) * u64::from(self.threads_per_multiprocessor)
+    }
+}
+
+fn in_range(paths: u64) -> u32 {
+    paths.clamp(u64::from(PATHS_IN_FLIGHT_MIN), u64::from(PATHS_IN_FLIGHT_MAX)) as u32
 }
 
 /// Why there is no plan for a unit.
@@ -261,8 +281,11 @@ impl Plan {
     /// Returns the device memory for each path in flight, in bytes. In the staged shape it is 148,
     /// or 196 with AOVs; in the compact shape it is 0.
     pub fn path_bytes(&self) -> u64 {
-        let quads = if self.common().aovs == 0 { 8 } else { 11 };
-        if self.shape == Shape::Staged { quads * QUAD_BYTES + 3 * 4 + KEY_BYTES } else { 0 }
+        match (self.shape, self.common().aovs) {
+            (Shape::Compact, _) => 0,
+            (Shape::Staged, 0) => STAGED_BYTES_MAX - 3 * QUAD_BYTES,
+            (Shape::Staged, _) => STAGED_BYTES_MAX,
+        }
     }
 
     /// Returns the units.

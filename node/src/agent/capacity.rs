@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Fewest units: one that runs and the next one.
 const DEPTH_MIN: u32 = 2;
 /// Most units. With units of a few milliseconds, more would only make the end of a frame uneven.
-const DEPTH_MAX: u32 = 128;
+const DEPTH_MAX: u32 = 256;
 /// A device that is this many times slower than the fastest of its node holds nothing ahead. At the
 /// end of a frame, all others would wait for the units that it holds.
 const SLOWER: u64 = 4;
@@ -110,6 +110,6 @@ mod tests {
                 depth
             })
             .collect();
-        assert!(depths.len() <= 14, "{depths:?}");
+        assert!(depths.len() <= 16, "{depths:?}");
     }
 }

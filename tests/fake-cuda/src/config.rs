@@ -50,6 +50,8 @@ pub struct Device {
     pub context_bytes: u64,
     /// Streaming multiprocessors.
     pub multiprocessors: i32,
+    /// Threads that a multiprocessor holds at once; 1536 where it is 0.
+    pub threads_per_multiprocessor: i32,
     /// Registers of a thread that a kernel takes, where the bounds of its blocks leave as many.
     pub registers: i32,
     /// A pause after each launch, per instruction that the interpreter executed: makes a device
@@ -84,6 +86,9 @@ pub struct Device {
     pub throttle_reasons: u64,
     /// ECC errors since the driver was loaded: corrected, uncorrected.
     pub ecc: [u64; 2],
+    /// What is read and written down after launches.
+    #[serde(rename = "watch")]
+    pub watches: Vec<Watch>,
     /// MIG slices; with any, the device itself is not offered to CUDA.
     #[serde(rename = "slice")]
     pub slices: Vec<Slice>,
@@ -101,6 +106,7 @@ impl Default for Device {
             memory: 1 << 30,
             context_bytes: 4 << 20,
             multiprocessors: 4,
+            threads_per_multiprocessor: 0,
             registers: 64,
             pause_nanos_per_step: 0.0,
             nanos_per_step: 0.0,
@@ -115,10 +121,38 @@ impl Default for Device {
             clocks: [1_410, 5_001],
             throttle_reasons: 0,
             ecc: [0, 0],
+            watches: Vec::new(),
             slices: Vec::new(),
             faults: Vec::new(),
         }
     }
+}
+
+impl Device {
+    pub(crate) fn threads_per_multiprocessor(&self) -> i32 {
+        match self.threads_per_multiprocessor {
+            // Compute capability 8.6.
+            ..=0 => 1536,
+            threads => threads,
+        }
+    }
+}
+
+/// A word of device memory that is written down after each launch of some kernels: element `index`
+/// of an array. Positions are in the launch's parameter, in bytes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Watch {
+    /// Launches of kernels whose name has this in it.
+    pub kernel: String,
+    /// Where the array's device address is, 64 bits.
+    pub address: usize,
+    /// Where `index` is, 32 bits.
+    pub index: usize,
+    /// Bytes of an element of the array; the word is its first.
+    pub stride: u64,
+    /// Where another 32 bits are that tell launches apart.
+    pub mark: usize,
 }
 
 /// A MIG slice of a device.

@@ -32,5 +32,6 @@ mod shared;
 mod status;
 mod topology;
 
-pub use config::{Config, ConfigError, Device, Fault, FaultKind, Slice};
+pub use config::{Config, ConfigError, Device, Fault, FaultKind, Slice, Watch};
 pub use rack::{Counts, Rack, library_path};
+pub use shared::Watched;

@@ -2,7 +2,7 @@
 //! processes, and what it counted.
 
 use crate::config::Config;
-use crate::shared::Shared;
+use crate::shared::{Shared, Watched};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -146,6 +146,11 @@ impl Rack {
     /// How often fault `fault` of a target has struck.
     pub fn struck(&self, target: usize, fault: usize) -> u64 {
         self.shared.targets[target].faults[fault].struck.load(SeqCst)
+    }
+
+    /// What was watched at a target's launches, in order.
+    pub fn watched(&self, target: usize) -> Vec<Watched> {
+        self.shared.watched(target)
     }
 
     /// The largest number of devices that executed launches at the same time.

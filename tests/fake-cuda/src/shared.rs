@@ -4,6 +4,7 @@
 
 use rustix::mm::{self, MapFlags, ProtFlags};
 use std::fs::{File, OpenOptions};
+use std::io::Write as _;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -61,6 +62,17 @@ struct HolderPage {
     was_used: AtomicU64,
     bytes: AtomicU64,
     running: AtomicU64,
+}
+
+/// What was written down of a launch that is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watched {
+    /// What tells launches apart.
+    pub mark: u32,
+    /// The element's index.
+    pub index: u32,
+    /// The element's first word.
+    pub word: u32,
 }
 
 /// Access to a mapping.
@@ -159,6 +171,29 @@ impl Shared {
     fn lives(&self, target: usize, holder: usize) -> bool {
         // A lock that can be had is nobody's: its process has ended, however it ended.
         File::open(self.lock_path(target, holder)).is_ok_and(|file| file.try_lock_shared().is_err())
+    }
+
+    fn watched_path(&self, target: usize) -> PathBuf {
+        self.folder.join(format!("watched-{target}"))
+    }
+
+    /// Writes down what was watched at a launch.
+    pub(crate) fn write_down(&self, target: usize, watched: Watched) -> io::Result<()> {
+        let Watched { mark, index, word } = watched;
+        let line = format!("{mark} {index} {word}\n");
+        let path = self.watched_path(target);
+        OpenOptions::new().append(true).create(true).open(path)?.write_all(line.as_bytes())
+    }
+
+    /// What was written down of a device, in order.
+    pub(crate) fn watched(&self, target: usize) -> Vec<Watched> {
+        let text = std::fs::read_to_string(self.watched_path(target)).unwrap_or_default();
+        let of_line = |line: &str| {
+            let mut numbers = line.split(' ').map(str::parse);
+            let mut next = || numbers.next()?.ok();
+            Some(Watched { mark: next()?, index: next()?, word: next()? })
+        };
+        text.lines().filter_map(of_line).collect()
     }
 
     /// Devices that execute a launch now.

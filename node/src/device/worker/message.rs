@@ -204,8 +204,8 @@ pub(crate) struct Opened {
     pub(crate) driver_version: i32,
     /// Free memory in bytes, after the kernels were loaded.
     pub(crate) free_bytes: u64,
-    /// Paths in flight that keep the device busy; 0 if it is open for compute jobs.
-    pub(crate) paths_in_flight: u32,
+    /// Most paths that a batch begins with; 0 if it is open for compute jobs.
+    pub(crate) batch_paths: u32,
     /// Time to initialise the driver and the context.
     pub(crate) start: Duration,
     /// Time that the driver needed to compile the kernels, or to find them in its cache.

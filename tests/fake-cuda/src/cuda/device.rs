@@ -30,11 +30,11 @@ fn attribute(attribute: u32, target: usize) -> i32 {
         33 => driver.targets[target].device.cast_signed() as i32 + 1, // PCI bus
         34 | 50 => 0, // PCI device, PCI domain
         36 => device.clocks[1].cast_signed() * 1000,
-        37 => 256,     // width of the memory bus, bits
-        38 => 4 << 20, // L2 cache
-        39 => 1536,    // threads of a multiprocessor
-        40 => 2,       // asynchronous copy engines
-        41 => 1,       // unified addresses
+        37 => 256,                                 // width of the memory bus, bits
+        38 => 4 << 20,                             // L2 cache
+        39 => device.threads_per_multiprocessor(), // threads of a multiprocessor
+        40 => 2,                                   // asynchronous copy engines
+        41 => 1,                                   // unified addresses
         75 => device.capability[0],
         76 => device.capability[1],
         78 => 1,         // stream priorities

@@ -236,7 +236,8 @@ impl Function {
     /// Blocks of this many threads that a multiprocessor holds at once.
     pub(crate) fn blocks_per_multiprocessor(&self, threads: i32, shared_bytes: usize) -> i32 {
         let threads = threads.max(1);
-        let by_threads = super::launch::THREADS_PER_MULTIPROCESSOR / threads;
+        let device = driver().device_of(self.image.context.target);
+        let by_threads = device.threads_per_multiprocessor() / threads;
         let by_registers =
             super::launch::REGISTERS_PER_MULTIPROCESSOR / (self.registers() * threads);
         let shared = shared_bytes as u64 + u64::from(self.kernel.shared_bytes);

@@ -4,8 +4,9 @@
 use super::context::Context;
 use super::image::Function;
 use super::{complain, driver, host_output, locked};
-use crate::config::{FaultKind, Occasion};
+use crate::config::{FaultKind, Occasion, Watch};
 use crate::fault;
+use crate::shared::Watched;
 use crate::status::Status;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -13,8 +14,6 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 use tessera_ptx::{Cause, Fault, Limits};
 
-/// Resident threads of a multiprocessor (compute capability 8.6).
-pub(crate) const THREADS_PER_MULTIPROCESSOR: i32 = 1536;
 /// Registers of a multiprocessor.
 pub(crate) const REGISTERS_PER_MULTIPROCESSOR: i32 = 65_536;
 
@@ -119,6 +118,7 @@ fn run(context: &Context, launch: &Launch) -> Result<(), Status> {
     match ended {
         Ok(stats) => {
             context.page().steps.fetch_add(stats.steps, SeqCst);
+            watch(context, launch);
             pause(context, stats.steps, begun);
             Ok(())
         }
@@ -149,6 +149,32 @@ fn pause(context: &Context, steps: u64, begun: Instant) {
     if !pause.is_zero() {
         std::thread::sleep(pause);
     }
+}
+
+/// Writes down what is watched at a launch that has ended.
+fn watch(context: &Context, launch: &Launch) {
+    let watches = &driver().device_of(context.target).watches;
+    let name = &launch.function.kernel.name;
+    for watch in watches.iter().filter(|watch| name.contains(&watch.kernel)) {
+        let Some(watched) = watched(context, launch, watch) else { continue };
+        if let Err(error) = driver().shared.write_down(context.target, watched) {
+            complain(&error);
+        }
+    }
+}
+
+fn watched(context: &Context, launch: &Launch, watch: &Watch) -> Option<Watched> {
+    let word = |at: usize| {
+        let bytes = launch.parameters.get(at..at + 4)?;
+        Some(u32::from_le_bytes(bytes.try_into().ok()?))
+    };
+    let (low, high) = (word(watch.address)?, word(watch.address + 4)?);
+    let (index, mark) = (word(watch.index)?, word(watch.mark)?);
+    let array = u64::from(high) << 32 | u64::from(low);
+    let mut value = [0; 4];
+    let address = array.wrapping_add(u64::from(index).wrapping_mul(watch.stride));
+    locked(&context.machine).read(address, &mut value).ok()?;
+    Some(Watched { mark, index, word: u32::from_le_bytes(value) })
 }
 
 /// What a driver says of a kernel that stopped; what the interpreter knows of it goes where a

@@ -28,7 +28,7 @@ impl Supervisor {
         }
         self.give_tests(now);
         let Stage::Up(live) = &mut self.state.stage else { return };
-        let batch = u64::from(self.state.paths_in_flight);
+        let batch = u64::from(self.state.batch_paths);
         while live.phase == Phase::Serving
             && has_room(&live.flights, batch)
             && self.state.draining.is_none()

@@ -108,8 +108,8 @@ pub(super) struct State {
     /// Folder of machine code that workers may use; None once some has been found wanting.
     cubins: Option<PathBuf>,
     multiprocessors: u32,
-    /// Paths in flight that keep the device busy.
-    paths_in_flight: u32,
+    /// Most paths that a batch of the present worker begins with.
+    batch_paths: u32,
     rate: Rate,
     workers: u64,
     units: u64,
@@ -131,7 +131,7 @@ impl State {
             proof: Proof::default(),
             tests: BTreeMap::new(),
             multiprocessors: 0,
-            paths_in_flight: 0,
+            batch_paths: 0,
             rate: Rate::default(),
             workers: 0,
             units: 0,

@@ -62,7 +62,7 @@ impl Supervisor {
             self.state.tests.clear();
             self.state.multiprocessors = opened.device.multiprocessors;
         }
-        self.state.paths_in_flight = opened.paths_in_flight;
+        self.state.batch_paths = opened.batch_paths;
         self.state.proof.begin();
         if let Stage::Up(live) = &mut self.state.stage {
             live.phase = Phase::Testing;

@@ -110,10 +110,10 @@ pub(in crate::device::worker) fn open(
         let serving = Serving::new(context, device.capability, shared).map_err(Refusal::Driver)?;
         let (free_bytes, _) = memory().map_err(Refusal::Driver)?;
         let start = begun.elapsed();
-        let (compile, paths_in_flight) = (Duration::ZERO, 0);
+        let (compile, batch_paths) = (Duration::ZERO, 0);
         let code = KernelCode::default();
         let opened =
-            Opened { device, driver_version, free_bytes, paths_in_flight, start, compile, code };
+            Opened { device, driver_version, free_bytes, batch_paths, start, compile, code };
         Ok((serving, opened))
     })
 }

@@ -97,9 +97,8 @@ fn load(
         multiprocessors: device.multiprocessors.max(1),
         threads_per_multiprocessor: threads.max(1),
     };
-    let paths_in_flight = shape.paths_in_flight();
-    let opened =
-        Opened { device, driver_version, free_bytes, paths_in_flight, start, compile, code };
+    let batch_paths = shape.batch_paths(free_bytes);
+    let opened = Opened { device, driver_version, free_bytes, batch_paths, start, compile, code };
     Ok((context, modules, (opened, shape)))
 }
 
@@ -123,7 +122,8 @@ fn start(
         shape,
         lanes: lanes?,
         waiter,
-        paths: shape.paths_in_flight(),
+        paths_max: opened.batch_paths,
+        paths: opened.batch_paths,
         state: State::default(),
     };
     let free = tasks.clone();

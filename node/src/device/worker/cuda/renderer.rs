@@ -32,6 +32,8 @@ struct UnderWay {
     /// Its first unit.
     first: u64,
     scene: u64,
+    /// Camera samples of its units.
+    samples: u64,
     /// Size of its workspace in bytes.
     bytes: u64,
 }
@@ -46,7 +48,9 @@ pub(super) struct Renderer {
     pub(super) shape: DeviceShape,
     pub(super) lanes: Vec<Lane>,
     pub(super) waiter: Sender<Waiting>,
-    /// Number of paths in flight that have fitted beside the present scenes.
+    /// Most paths of a batch.
+    pub(super) paths_max: u32,
+    /// Number of paths of a batch that have fitted beside the present scenes.
     pub(super) paths: u32,
     pub(super) state: State,
 }
@@ -104,7 +108,7 @@ impl Renderer {
                     self.modules.of(view.kernel_set())?;
                 }
                 let in_use = self.in_use(scene);
-                self.paths = self.shape.paths_in_flight();
+                self.paths = self.paths_max;
                 let begun = loop {
                     match self.scenes.begin(scene, bytes, &view, (&parts, &in_use)) {
                         // Free an unused workspace for the scene, since a plan can be made smaller.
@@ -199,9 +203,20 @@ impl Renderer {
         Ok(())
     }
 
+    /// Returns how many paths the next plan may have: what keeps the device busy, or half of what
+    /// the worker has now, up to a whole batch. So one plan computes, one as large is enqueued, and
+    /// the units of a third are on their way, however many units there are.
+    fn paths_together(&self) -> u32 {
+        let under_way: u64 = self.state.under_way.iter().map(|plan| plan.samples).sum();
+        let waiting: u64 = self.state.waiting.iter().map(|unit| samples_of(&unit.params)).sum();
+        let half = u32::try_from(under_way.saturating_add(waiting) / 2).unwrap_or(u32::MAX);
+        half.max(self.shape.paths_in_flight()).min(self.paths)
+    }
+
     /// Takes the first unit that waits, and those that fill a batch with it. What is given first
     /// begins first; a unit that begins with one before it never waits longer for that.
     fn take_together(&mut self) -> Vec<Unit> {
+        let most = self.paths_together();
         let Some(first) = self.state.waiting.pop_front() else { return Vec::new() };
         let (scene, alone) = (first.scene, first.in_stages);
         let mut params = vec![first.params];
@@ -212,7 +227,7 @@ impl Renderer {
                 && !unit.in_stages
                 && unit.scene == scene
                 && !self.cancelled.has(unit.number)
-                && Plan::takes(&params, &unit.params, self.paths);
+                && Plan::takes(&params, &unit.params, most);
             if fits {
                 params.push(unit.params);
                 units.push(unit);
@@ -230,7 +245,7 @@ impl Renderer {
             self.lanes.push(lane);
             return Ok(());
         };
-        self.state.under_way.push(UnderWay { first, scene, bytes: 0 });
+        self.state.under_way.push(UnderWay { first, scene, samples: 0, bytes: 0 });
         let planned = self.plan(&mut units, &mut lane)?;
         let numbers: Vec<u64> = units.iter().map(|unit| unit.number).collect();
         if let Err(error) = planned {
@@ -241,6 +256,7 @@ impl Renderer {
         }
         if let Some(told) = self.state.under_way.last_mut() {
             told.bytes = lane.bytes();
+            told.samples = units.iter().map(|unit| samples_of(&unit.params)).sum();
         }
         let (free_bytes, held_bytes) = (memory()?.0, self.held_bytes());
         for unit in &numbers {
@@ -270,9 +286,10 @@ impl Renderer {
         Ok(())
     }
 
-    /// Fits a lane to a plan of the units. If memory is short, it first frees unused scenes and
-    /// then the workspaces of other lanes. After that half of the units go back, down to one, and
-    /// then the paths in flight are halved repeatedly, down to the least number.
+    /// Fits a lane to a plan of the units. If memory is short, the paths in flight are first halved
+    /// down to those that keep the device busy. Then unused scenes are freed, and the workspaces of
+    /// other lanes. After that half of the units go back, down to one, and then the paths in flight
+    /// are halved repeatedly, down to the least number.
     fn plan(&mut self, units: &mut Vec<Unit>, lane: &mut Lane) -> Call<Result<(), UnitError>> {
         let in_use: Vec<u64> = self.in_use(u64::MAX);
         let mut paths = self.paths.max(PATHS_IN_FLIGHT_MIN);
@@ -290,6 +307,9 @@ impl Renderer {
                     return Ok(Ok(()));
                 }
                 Err(error) if !is_out_of_memory(&error) => return Err(error),
+                Err(_) if plan.paths_in_flight() > self.shape.paths_in_flight() => {
+                    paths = (plan.paths_in_flight() / 2).max(self.shape.paths_in_flight());
+                }
                 Err(_) if self.scenes.give_up_one(&in_use) || self.shrink_free_lanes() => {}
                 Err(_) if units.len() > 1 => {
                     let back = units.split_off(units.len().div_ceil(2));
@@ -323,6 +343,10 @@ impl Renderer {
             self.lanes.iter_mut().map(|lane| lane.shrink()).filter(|shrunk| *shrunk).count();
         shrunk > 0
     }
+}
+
+fn samples_of(params: &UnitParams) -> u64 {
+    u64::from(params.width) * u64::from(params.height) * u64::from(params.sample_count)
 }
 
 /// Returns the size of the smallest workspace in which the unit can be rendered, in bytes.
