@@ -26,6 +26,11 @@ TESSERA_FN float sqrt_(float value) { return __fsqrt_rn(value); }
 TESSERA_FN u32 reverse_bits(u32 value) { return __brev(value); }
 TESSERA_FN u32 count_trailing_zeros(u32 value) { return (u32)__ffs((int)value) - 1u; }
 TESSERA_FN u32 count_ones(u32 value) { return (u32)__popc(value); }
+// Four of the eight bytes of `low` and `high`: byte k of the result is the one that the selector's
+// k-th group of four bits numbers, from 0 to 7.
+TESSERA_FN u32 permuted_bytes(u32 low, u32 high, u32 selector) {
+    return __byte_perm(low, high, selector);
+}
 // Four bytes, the first lowest (every machine here is little-endian), at a multiple of 4 from an
 // aligned start.
 TESSERA_FN u32 load_u32(const u8* at) { return *(const u32*)at; }
@@ -57,6 +62,9 @@ TESSERA_FN float sqrt_(float value) { return __nvvm_sqrt_rn_f(value); }
 TESSERA_FN u32 reverse_bits(u32 value) { return __builtin_bitreverse32(value); }
 TESSERA_FN u32 count_trailing_zeros(u32 value) { return (u32)__builtin_ctz(value); }
 TESSERA_FN u32 count_ones(u32 value) { return (u32)__builtin_popcount(value); }
+TESSERA_FN u32 permuted_bytes(u32 low, u32 high, u32 selector) {
+    return (u32)__nvvm_prmt((i32)low, (i32)high, (i32)selector);
+}
 TESSERA_FN u32 load_u32(const u8* at) { return *(const u32*)at; }
 TESSERA_FN float either_min(float a, float b) { return __nvvm_fmin_f(a, b); }
 TESSERA_FN float either_max(float a, float b) { return __nvvm_fmax_f(a, b); }
@@ -120,6 +128,13 @@ TESSERA_FN u32 reverse_bits(u32 value) {
 // The value is not zero.
 TESSERA_FN u32 count_trailing_zeros(u32 value) { return (u32)__builtin_ctz(value); }
 TESSERA_FN u32 count_ones(u32 value) { return (u32)__builtin_popcount(value); }
+TESSERA_FN u32 permuted_bytes(u32 low, u32 high, u32 selector) {
+    const u64 bytes = (u64)high << 32 | low;
+    u32 result = 0;
+    for (u32 k = 0; k < 4; k++)
+        result |= ((u32)(bytes >> (8 * (selector >> (4 * k) & 7u))) & 0xffu) << (8 * k);
+    return result;
+}
 TESSERA_FN u32 load_u32(const u8* at) {
     u32 value;
     __builtin_memcpy(&value, at, 4);

@@ -33,8 +33,7 @@ struct NodeGroup {
 // 2^15 + byte `slot` of eight, as a float.
 TESSERA_FN float grid_number(const u32 bytes[2], u32 slot) {
     const u32 word = slot < 4 ? bytes[0] : bytes[1];
-    const u32 byte = word >> (8 * (slot & 3)) & 0xffu;
-    return float_from_bits(0x47000000u | byte << 8);
+    return float_from_bits(permuted_bytes(word, 0x47000000u, 0x7504u | (slot & 3) << 4));
 }
 
 TESSERA_FN float grid_step(const CompressedNode& node, u32 axis) {
@@ -133,23 +132,17 @@ TESSERA_FN void visit_triangle(const SceneView& scene, const TraversalRay& ray,
     take_hit(scene, hit, (triangle.triangle & BLOCK_ALPHA_FLAG) != 0, query);
 }
 
-// Tests the triangles of the leaves in `slots`, which are the world's or, where there is one, an
-// instance's.
-template <class Query>
-TESSERA_FN void visit_leaves(const SceneView& scene, const CompressedHierarchy& hierarchy,
-                             const TraversalRay& ray, const Instance* instance,
-                             const CompressedNode& node, u32 slots, Query& query) {
+// The triangles of the leaves in `slots`: bit k is the one at first_triangle + k. There are at most
+// four of each of eight.
+TESSERA_FN u32 leaf_triangles(const CompressedNode& node, u32 slots) {
+    u32 triangles = 0;
     while (slots) {
         const u32 slot = count_trailing_zeros(slots);
         slots &= slots - 1;
         const u32 leaf = (slot < 4 ? node.leaf[0] : node.leaf[1]) >> (8 * (slot & 3)) & 0xffu;
-        const u32 first = node.first_triangle + (leaf & 31u);
-        for (u32 k = 0; k < leaf >> 5; k++) {
-            LeafTriangle triangle = hierarchy.triangles[first + k];
-            if (HAS_INSTANCES && instance) triangle = placed_triangle(*instance, triangle);
-            visit_triangle(scene, ray, triangle, query);
-        }
+        triangles |= ((1u << (leaf >> 5)) - 1u) << (leaf & 31u);
     }
+    return triangles;
 }
 
 // Where a walk is: in the world, or in the mesh of an instance, from which it comes back when what
@@ -160,47 +153,97 @@ struct WalkPlace {
     u32 bottom;                // groups on the stack that are the world's
 };
 
-// The walk of both queries, as in traverse.h. What is left of a node's children waits as one group,
-// so that the stack has an entry a level.
+// A walk under way. What is left of a node's children waits as one group, so that the stack has an
+// entry a level.
+struct Walk {
+    TraversalRay ray;
+    Vec3 direction;
+    WalkPlace place;
+    u32 size;   // groups on the stack
+    u32 index;  // of the node that is visited next, or NONE
+    // triangles of the node before, which are tested first: bit k is the one at first_triangle + k
+    u32 triangles;
+    u32 first_triangle;
+    const Instance* instance;  // of these triangles; null in the world
+};
+
+TESSERA_FN WalkPlace place_in_world(const TraversalRay& ray) {
+    WalkPlace place;
+    place.instance = 0;
+    place.octant = ray.near_side[0] | ray.near_side[1] << 1 | ray.near_side[2] << 2;
+    place.bottom = 0;
+    return place;
+}
+
+TESSERA_FN void begin_walk(const SceneView& scene, const Ray& ray, Walk& walk) {
+    walk.ray = prepare_ray(ray);
+    walk.direction = ray.direction;
+    walk.place = place_in_world(walk.ray);
+    walk.size = 0;
+    walk.index = scene.bvh_node_count == 0 ? NONE : 0;
+    walk.triangles = 0;
+}
+
+TESSERA_FN bool has_ended(const Walk& walk) { return walk.index == NONE && walk.triangles == 0; }
+
+// Visits the next node. The triangles of the one before were tested.
+template <class Query>
+TESSERA_FN void visit_node(const SceneView& scene, const CompressedHierarchy& hierarchy, Walk& walk,
+                           NodeGroup* stack, const Query& query) {
+    const CompressedNode node = hierarchy.nodes[walk.index];
+    if (HAS_INSTANCES && node.exponents == INSTANCE_EXPONENTS) {
+        const float direction[3] = {walk.direction.x, walk.direction.y, walk.direction.z};
+        walk.place.instance = scene.instances + node.first_triangle;
+        walk.place.octant = octant_in_mesh(*walk.place.instance, direction);
+        walk.place.bottom = walk.size;
+        walk.index = node.first_node;
+        return;
+    }
+    const u32 mask = HAS_INSTANCES && walk.place.instance
+                         ? placed_children(walk.ray, *walk.place.instance, scene.bvh_padding, node,
+                                           reach_of(query))
+                         : compressed_children(walk.ray, node, reach_of(query));
+    const u32 nodes = node.exponents >> 24;
+    walk.triangles = leaf_triangles(node, mask & ~nodes);
+    walk.first_triangle = node.first_triangle;
+    walk.instance = walk.place.instance;
+    NodeGroup group;
+    group.first_node = node.first_node;
+    group.children = permuted(mask & nodes, walk.place.octant) | nodes << 8;
+    if ((group.children & 0xffu) == 0) {
+        if (HAS_INSTANCES && walk.size == walk.place.bottom)
+            walk.place = place_in_world(walk.ray);
+        walk.index = NONE;
+        if (walk.size == 0) return;
+        group = stack[--walk.size];
+    }
+    const u32 slot = count_trailing_zeros(group.children) ^ walk.place.octant;
+    group.children &= group.children - 1;
+    walk.index = group.first_node + count_ones(group.children >> 8 & ((1u << slot) - 1u));
+    if (group.children & 0xffu) stack[walk.size++] = group;
+}
+
+// Tests the next triangle. There is one.
+template <class Query>
+TESSERA_FN void test_next_triangle(const SceneView& scene, const CompressedHierarchy& hierarchy,
+                                   Walk& walk, Query& query) {
+    const u32 bit = count_trailing_zeros(walk.triangles);
+    walk.triangles &= walk.triangles - 1;
+    LeafTriangle triangle = hierarchy.triangles[walk.first_triangle + bit];
+    if (HAS_INSTANCES && walk.instance) triangle = placed_triangle(*walk.instance, triangle);
+    visit_triangle(scene, walk.ray, triangle, query);
+}
+
+// The walk of all queries, as in traverse.h.
 template <class Query>
 TESSERA_FN void traverse(const SceneView& scene, const CompressedHierarchy& hierarchy,
                          const Ray& ray, Query& query) {
-    if (scene.bvh_node_count == 0) return;
-    const TraversalRay prepared = prepare_ray(ray);
-    const WalkPlace world = {
-        0, prepared.near_side[0] | prepared.near_side[1] << 1 | prepared.near_side[2] << 2, 0};
-    WalkPlace place = world;
+    Walk walk;
+    begin_walk(scene, ray, walk);
     NodeGroup stack[BVH_DEPTH_MAX];
-    u32 size = 0;
-    u32 index = 0;
-    for (;;) {
-        const CompressedNode node = hierarchy.nodes[index];
-        if (HAS_INSTANCES && node.exponents == INSTANCE_EXPONENTS) {
-            const float direction[3] = {ray.direction.x, ray.direction.y, ray.direction.z};
-            place.instance = scene.instances + node.first_triangle;
-            place.octant = octant_in_mesh(*place.instance, direction);
-            place.bottom = size;
-            index = node.first_node;
-            continue;
-        }
-        const u32 mask = HAS_INSTANCES && place.instance
-                             ? placed_children(prepared, *place.instance, scene.bvh_padding, node,
-                                               reach_of(query))
-                             : compressed_children(prepared, node, reach_of(query));
-        const u32 nodes = node.exponents >> 24;
-        visit_leaves(scene, hierarchy, prepared, place.instance, node, mask & ~nodes, query);
+    while (walk.index != NONE) {
+        visit_node(scene, hierarchy, walk, stack, query);
+        while (walk.triangles) test_next_triangle(scene, hierarchy, walk, query);
         if (is_answered(query)) return;
-        NodeGroup group;
-        group.first_node = node.first_node;
-        group.children = permuted(mask & nodes, place.octant) | nodes << 8;
-        if ((group.children & 0xffu) == 0) {
-            if (HAS_INSTANCES && size == place.bottom) place = world;
-            if (size == 0) return;
-            group = stack[--size];
-        }
-        const u32 slot = count_trailing_zeros(group.children) ^ place.octant;
-        group.children &= group.children - 1;
-        index = group.first_node + count_ones(group.children >> 8 & ((1u << slot) - 1u));
-        if (group.children & 0xffu) stack[size++] = group;
     }
 }

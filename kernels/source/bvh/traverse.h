@@ -108,14 +108,35 @@ TESSERA_FN void take_hit(const SceneView& scene, const Hit& hit, bool may_pass, 
     add_depths(query.optical_depths, opacity);
 }
 
+// Asks for the closest hit of a ray.
+template <class C>
+TESSERA_FN void ask_closest(const Ray& ray, const C& coverage, ClosestQueryOf<C>& query) {
+    query.coverage = coverage;
+    query.best.t = lesser_(ray.t_max, DISTANCE_MAX);
+    query.best.triangle = NONE;
+}
+
+// Asks for the optical depth in the way of a ray whose cone is `width` metres wide.
+TESSERA_FN void ask_shadow(const Ray& ray, float width, ShadowQuery& query) {
+    query.width = width;
+    query.t_max = lesser_(ray.t_max, DISTANCE_MAX);
+    query.optical_depth = 0;
+}
+
+// The same for each channel.
+TESSERA_FN void ask_shadow(const Ray& ray, float width, PaneQuery& query) {
+    query.width = width;
+    query.direction = ray.direction;
+    query.t_max = lesser_(ray.t_max, DISTANCE_MAX);
+    query.optical_depths = OpticalDepths();
+}
+
 // The closest hit of the ray, by (t, id). `hit` means something only where it returns true.
 template <class Hierarchy, class C>
 TESSERA_FN bool intersect_closest(const SceneView& scene, const Hierarchy& hierarchy,
                                   const Ray& ray, const C& coverage, Hit* hit) {
     ClosestQueryOf<C> query;
-    query.coverage = coverage;
-    query.best.t = lesser_(ray.t_max, DISTANCE_MAX);
-    query.best.triangle = NONE;
+    ask_closest(ray, coverage, query);
     traverse(scene, hierarchy, ray, query);
     *hit = query.best;
     return query.best.triangle != NONE;
@@ -127,9 +148,7 @@ template <class Hierarchy>
 TESSERA_FN u32 optical_depth_along(const SceneView& scene, const Hierarchy& hierarchy,
                                    const Ray& ray, float width) {
     ShadowQuery query;
-    query.width = width;
-    query.t_max = lesser_(ray.t_max, DISTANCE_MAX);
-    query.optical_depth = 0;
+    ask_shadow(ray, width, query);
     traverse(scene, hierarchy, ray, query);
     return query.optical_depth;
 }
@@ -139,10 +158,7 @@ template <class Hierarchy>
 TESSERA_FN OpticalDepths optical_depths_along(const SceneView& scene, const Hierarchy& hierarchy,
                                               const Ray& ray, float width) {
     PaneQuery query;
-    query.width = width;
-    query.direction = ray.direction;
-    query.t_max = lesser_(ray.t_max, DISTANCE_MAX);
-    query.optical_depths = OpticalDepths();
+    ask_shadow(ray, width, query);
     traverse(scene, hierarchy, ray, query);
     return query.optical_depths;
 }

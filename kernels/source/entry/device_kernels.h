@@ -4,7 +4,7 @@
 #pragma once
 
 #include "integrator/trace_path.h"
-#include "integrator/wavefront.h"
+#include "integrator/trace_queue.h"
 
 // How many blocks shall fit beside one another: fewer where a triangle may be an instance's, which
 // takes registers.
@@ -43,15 +43,11 @@ TESSERA_KERNEL(128, 8) tessera_generate(const BatchParams batch) {
     if (slot < batch.path_count) stage_generate(batch, slot);
 }
 
-// Persistent: as many warps as the device holds, each fetching rays until there are none.
+// Persistent, as the shadow kernels: as many warps as the device holds.
 TESSERA_KERNEL(128, EXTEND_BLOCKS) tessera_extend(const BatchParams batch) {
     StageCounts* stage = batch.stages + batch.depth;
-    const u32 count = stage->paths;
-    if (thread_index() == 0) add_to_count(&batch.counts->closest, count);
-    for (u32 first = fetch(&stage->extended); first < count; first = fetch(&stage->extended)) {
-        const u32 at = first + lane_index();
-        if (at < count) stage_extend(batch, at);
-    }
+    if (thread_index() == 0) add_to_count(&batch.counts->closest, stage->paths);
+    trace_queue<Extending>(batch, stage->paths, &stage->extended);
 }
 
 // Puts what shading left of a lane's path into the queues. All lanes of the warp call it together,
@@ -93,24 +89,21 @@ TESSERA_KERNEL(128, 2) tessera_shade_layered(const BatchParams batch) {
     }
 }
 
-template <bool Panes>
+template <class Stage>
 TESSERA_FN void shadow_paths(const BatchParams& batch) {
     StageCounts* stage = batch.stages + batch.depth;
-    const u32 count = stage->shadows;
-    if (thread_index() == 0) add_to_count(&batch.counts->any, count);
-    for (u32 first = fetch(&stage->shadowed); first < count; first = fetch(&stage->shadowed)) {
-        const u32 at = first + lane_index();
-        if (at < count && Panes) stage_shadow_panes(batch, at);
-        if (at < count && !Panes) stage_shadow(batch, at);
-    }
+    if (thread_index() == 0) add_to_count(&batch.counts->any, stage->shadows);
+    trace_queue<Stage>(batch, stage->shadows, &stage->shadowed);
 }
 
 TESSERA_KERNEL(128, SHADOW_BLOCKS) tessera_shadow(const BatchParams batch) {
-    shadow_paths<false>(batch);
+    shadow_paths<Shadowing>(batch);
 }
 
 // The same in scenes with panes, which asks materials on its way.
-TESSERA_KERNEL(128, 3) tessera_shadow_panes(const BatchParams batch) { shadow_paths<true>(batch); }
+TESSERA_KERNEL(128, 3) tessera_shadow_panes(const BatchParams batch) {
+    shadow_paths<ShadowingPanes>(batch);
+}
 
 TESSERA_KERNEL(128, 8) tessera_finish(const BatchParams batch) {
     const u32 slot = thread_index();

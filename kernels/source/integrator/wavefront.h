@@ -217,11 +217,14 @@ TESSERA_FN FirstHit load_first(const BatchParams& batch, u32 slot) {
     return first;
 }
 
-// The next 32 entries of a queue for this warp: its first entry. All lanes of the warp call it
+// The lanes below this one.
+TESSERA_FN u32 lanes_below() { return (1u << lane_index()) - 1u; }
+
+// An entry of a queue for each of some lanes: the first of them. All lanes of the warp call it
 // together.
-TESSERA_FN u32 fetch(u32* fetched) {
+TESSERA_FN u32 fetch(u32* fetched, u32 lanes) {
     u32 first = 0;
-    if (lane_index() == 0) first = take(fetched, 32);
+    if (lane_index() == 0) first = take(fetched, count_ones(lanes));
     return broadcast(first, 0);
 }
 
@@ -231,7 +234,7 @@ TESSERA_FN u32 append(u32* length, bool wanted) {
     u32 first = 0;
     if (lane_index() == 0 && votes != 0) first = take(length, count_ones(votes));
     first = broadcast(first, 0);
-    return first + count_ones(votes & ((1u << lane_index()) - 1u));
+    return first + count_ones(votes & lanes_below());
 }
 
 TESSERA_FN void stage_generate(const BatchParams& batch, u32 slot) {
@@ -265,27 +268,36 @@ TESSERA_FN Cone cone_of_ray(const SlotCoverage& coverage) {
     return later_cone(batch.scene.view, batch.unit, width, pdf);
 }
 
-TESSERA_FN void stage_extend(const BatchParams& batch, u32 at) {
-    const u32 slot = slot_at(batch, at);
-    const Quad origin = batch.paths.origin[slot];
-    const Quad direction = batch.paths.direction[slot];
-    Ray ray;
-    ray.origin = xyz(origin);
-    ray.t_max = batch.depth == 0 ? origin.w : FAR_LIMIT;
-    ray.direction = xyz(direction);
-    SlotCoverage coverage;
-    coverage.batch = &batch;
-    coverage.slot = slot;
-    Hit hit;
-    const bool found =
-        intersect_closest(batch.scene.view, batch.scene.hierarchy, ray, coverage, &hit);
-    StoredHit stored;
-    stored.t = hit.t;
-    stored.triangle = found ? hit.triangle : NONE;
-    stored.u = found ? hit.u : 0.0f;
-    stored.v = found ? hit.v : 0.0f;
-    batch.paths.hit[slot] = stored;
-}
+// Extend: a path's ray of the queue, and its closest hit.
+struct Extending {
+    typedef ClosestQueryOf<SlotCoverage> Query;
+
+    // Whether neighbours in the queue have much the same way: camera rays do.
+    TESSERA_FN bool stays_together(const BatchParams& batch) { return batch.depth == 0; }
+
+    TESSERA_FN Ray begin(const BatchParams& batch, u32 at, Query& query) {
+        SlotCoverage coverage;
+        coverage.batch = &batch;
+        coverage.slot = slot_at(batch, at);
+        const Quad origin = batch.paths.origin[coverage.slot];
+        Ray ray;
+        ray.origin = xyz(origin);
+        ray.t_max = batch.depth == 0 ? origin.w : FAR_LIMIT;
+        ray.direction = xyz(batch.paths.direction[coverage.slot]);
+        ask_closest(ray, coverage, query);
+        return ray;
+    }
+
+    TESSERA_FN void end(const BatchParams& batch, u32, const Query& query) {
+        const bool found = query.best.triangle != NONE;
+        StoredHit stored;
+        stored.t = query.best.t;
+        stored.triangle = query.best.triangle;
+        stored.u = found ? query.best.u : 0.0f;
+        stored.v = found ? query.best.v : 0.0f;
+        batch.paths.hit[query.coverage.slot] = stored;
+    }
+};
 
 // Takes the first hit as soon as it is known, so that it need not be kept until the path is shaded.
 struct FirstSlot {
@@ -405,26 +417,49 @@ TESSERA_FN QueuedShadow queued_shadow(const BatchParams& batch, u32 at) {
 
 // Adds a light sample to its path, as much of it as gets here.
 template <class Share>
-TESSERA_FN void add_shadow(const BatchParams& batch, u32 at, u32 slot, Share share) {
+TESSERA_FN void add_shadow(const BatchParams& batch, u32 at, Share share) {
+    const Quad light = batch.paths.shadow_radiance[at];
+    const u32 slot = bits_from_float(light.w);
     const Quad before = batch.paths.radiance[slot];
     batch.paths.radiance[slot] =
-        quad(add_light(xyz(before), xyz(batch.paths.shadow_radiance[at]), share), before.w);
+        quad(add_light(xyz(before), xyz(light), share), before.w);
 }
 
-TESSERA_FN void stage_shadow(const BatchParams& batch, u32 at) {
-    const QueuedShadow shadow = queued_shadow(batch, at);
-    const float share =
-        trace_shadow(batch.scene.view, batch.scene.hierarchy, shadow.ray, shadow.width);
-    if (share > 0.0f) add_shadow(batch, at, shadow.slot, share);
-}
+// Shadow: a shadow ray of the queue, and as much of its light as gets to its path.
+struct Shadowing {
+    typedef ShadowQuery Query;
+
+    TESSERA_FN bool stays_together(const BatchParams&) { return false; }
+
+    TESSERA_FN Ray begin(const BatchParams& batch, u32 at, Query& query) {
+        const QueuedShadow shadow = queued_shadow(batch, at);
+        ask_shadow(shadow.ray, shadow.width, query);
+        return shadow.ray;
+    }
+
+    TESSERA_FN void end(const BatchParams& batch, u32 at, const Query& query) {
+        const float share = transmittance_of(query.optical_depth);
+        if (share > 0.0f) add_shadow(batch, at, share);
+    }
+};
 
 // The same in a scene with panes.
-TESSERA_FN void stage_shadow_panes(const BatchParams& batch, u32 at) {
-    const QueuedShadow shadow = queued_shadow(batch, at);
-    const Vec3 share =
-        trace_shadow_panes(batch.scene.view, batch.scene.hierarchy, shadow.ray, shadow.width);
-    if (!is_black(share)) add_shadow(batch, at, shadow.slot, share);
-}
+struct ShadowingPanes {
+    typedef PaneQuery Query;
+
+    TESSERA_FN bool stays_together(const BatchParams&) { return false; }
+
+    TESSERA_FN Ray begin(const BatchParams& batch, u32 at, Query& query) {
+        const QueuedShadow shadow = queued_shadow(batch, at);
+        ask_shadow(shadow.ray, shadow.width, query);
+        return shadow.ray;
+    }
+
+    TESSERA_FN void end(const BatchParams& batch, u32 at, const Query& query) {
+        const Vec3 share = transmittances_of(query.optical_depths);
+        if (!is_black(share)) add_shadow(batch, at, share);
+    }
+};
 
 TESSERA_FN void stage_finish(const BatchParams& batch, u32 slot) {
     FirstHit first = {};

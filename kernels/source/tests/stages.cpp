@@ -12,7 +12,7 @@ TESSERA_FN u32 take(u32* counter, u32 count) {
     return before;
 }
 
-#include "integrator/wavefront.h"
+#include "integrator/trace_queue.h"
 
 static void shade_all(const BatchParams& batch, bool layered) {
     StageCounts* stage = batch.stages + batch.depth;
@@ -37,17 +37,20 @@ extern "C" void tessera_test_stage(u32 kernel, const BatchParams* params) {
         for (u32 slot = 0; slot < batch.path_count; ++slot) stage_generate(batch, slot);
     } else if (kernel == 2) {
         batch.counts->closest += stage->paths;
-        for (u32 at = 0; at < stage->paths; ++at) stage_extend(batch, at);
+        u32 fetched = 0;
+        trace_queue<Extending>(batch, stage->paths, &fetched);
     } else if (kernel == 3) {
         shade_all(batch, false);
     } else if (kernel == 6) {
         shade_all(batch, true);
     } else if (kernel == 4) {
         batch.counts->any += stage->shadows;
-        for (u32 at = 0; at < stage->shadows; ++at) stage_shadow(batch, at);
+        u32 fetched = 0;
+        trace_queue<Shadowing>(batch, stage->shadows, &fetched);
     } else if (kernel == 7) {
         batch.counts->any += stage->shadows;
-        for (u32 at = 0; at < stage->shadows; ++at) stage_shadow_panes(batch, at);
+        u32 fetched = 0;
+        trace_queue<ShadowingPanes>(batch, stage->shadows, &fetched);
     } else if (kernel == 5) {
         for (u32 slot = 0; slot < batch.path_count; ++slot) stage_finish(batch, slot);
     }
