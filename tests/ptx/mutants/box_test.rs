@@ -10,8 +10,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// `0x47000000`: with a byte of a compressed box in its middle it is a float, 32768 + that byte.
-/// Nothing else uses it.
+/// `0x47000000`: with a byte of a compressed box in its middle, which `prmt` puts there, it is a
+/// float, 32768 + that byte. Nothing else uses it.
 const BOX_BYTE: &str = "1191182336";
 /// Arithmetic through which a box's values pass.
 const PASSES: [&str; 9] = [
@@ -163,7 +163,14 @@ fn sets_a_bit(uses: &Uses<'_>, predicate: &str) -> bool {
 /// Registers that hold a value of the box test, found by passing from line to line until nothing is
 /// added.
 fn values_of_boxes<'a>(kernel: &[(u32, &'a str)]) -> BTreeSet<&'a str> {
-    let is_start = |line: &str| line.starts_with("or.b32") && line.contains(BOX_BYTE);
+    let is_constant = |line: &str| line.starts_with("mov.u32") && line.contains(BOX_BYTE);
+    let constants = kernel.iter().filter(|(_, line)| is_constant(line));
+    let constants: BTreeSet<&str> =
+        constants.filter_map(|(_, line)| names(line).first().copied()).collect();
+    let is_start = |line: &str| {
+        line.starts_with("prmt.b32")
+            && names(line).iter().skip(1).any(|name| constants.contains(name))
+    };
     let starts = kernel.iter().filter(|(_, line)| is_start(line));
     let mut values: BTreeSet<&str> =
         starts.filter_map(|(_, line)| names(line).first().copied()).collect();
