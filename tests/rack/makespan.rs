@@ -110,7 +110,8 @@ fn one_frame_by_processors_and_gpus_ends_within_its_bound() {
     let Some(faster) = std::env::var("TESSERA_MIXED").ok() else {
         return say("NOT RUN: its makespan (minutes); set TESSERA_MIXED=10");
     };
-    let paces = paces(faster.parse().expect("TESSERA_MIXED is a ratio, such as 10"));
+    let faster: f64 = faster.parse().expect("TESSERA_MIXED is a ratio, such as 10");
+    let paces = paces(faster);
     say(&format!("the CPU node gets {:.2} % of a processor", 100.0 * paces.share));
     let (cpu, _) = makespan(&paces, false);
     let (together, part) = makespan(&paces, true);
@@ -125,5 +126,8 @@ fn one_frame_by_processors_and_gpus_ends_within_its_bound() {
         "the CPU alone {cpu:.2} s, one of {GPUS} GPUs alone {gpu_secs} s ({speeds:.1} : 1); \
             together {together:.2} s, bound {bound:.2} s, ratio {ratio:.3}"
     ));
+    // Not so where the CPU node was held to another pace.
+    assert!((0.6..1.7).contains(&(speeds / faster)), "{speeds:.1} : 1 is not what was asked for");
+    assert!(faster > 20.0 || part < 1.0, "the GPUs did nothing");
     assert!(ratio <= RATIO_MAX, "{ratio:.3} times the bound");
 }

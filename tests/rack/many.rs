@@ -14,8 +14,8 @@ fn a_thousand_units_leave_the_memory_as_it_was() {
     let held = || [0, 1].map(|index| stand.rack.counts(index).used_bytes);
     let before = held();
     assert_eq!(stand.render(&many), rendered_on_cpu(&many), "{}", stand.farm.logs());
-    // Another workspace may have come into use: far less than the smallest allocation for every
-    // unit.
+    // A plan may have had some more units than any before: far less than the smallest allocation
+    // for every unit.
     let after = held();
     let grown = before.iter().zip(after).map(|(before, after)| after.saturating_sub(*before)).max();
     assert!(grown < Some(128 << 10), "{before:?} became {after:?}");

@@ -124,6 +124,7 @@ impl Image {
         let mut mutants = mutations::all(self.source, &executed);
         let in_lines = mutants.len();
         let mut wider = box_test::lines(self.source);
+        assert!(!wider.is_empty(), "every image has box tests, and none is recognised");
         wider.extend(light_bounds::lines(self.source));
         mutants.retain(|mutation| !(mutation.is_one_place() && wider.contains(&mutation.line)));
         let of_one_place = in_lines - mutants.len();

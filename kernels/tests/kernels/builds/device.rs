@@ -202,6 +202,18 @@ fn units_together_have_the_films_that_they_have_alone() {
 }
 
 #[test]
+fn batches_are_eight_times_what_keeps_a_device_busy() {
+    let h100 = DeviceShape { multiprocessors: 132, threads_per_multiprocessor: 2048 };
+    assert_eq!(h100.paths_in_flight(), 132 * 2048 * 8);
+    assert_eq!(h100.batch_paths(80 << 30), 8 * 132 * 2048 * 8);
+    // A sixteenth of the memory holds fewer, or not even as many as keep it busy.
+    assert_eq!(h100.batch_paths(16 << 30), ((16_u64 << 30) / 16 / 196) as u32);
+    assert_eq!(h100.batch_paths(0), h100.paths_in_flight());
+    let absurd = DeviceShape { multiprocessors: 1 << 20, threads_per_multiprocessor: 2048 };
+    assert_eq!(absurd.batch_paths(u64::MAX), 1 << 26);
+}
+
+#[test]
 fn a_batch_takes_units_of_one_frame_until_it_is_full() {
     let paths = |unit: &UnitParams| unit.width * unit.height * unit.sample_count;
     let (units, other) = (several(), small());

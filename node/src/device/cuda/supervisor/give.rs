@@ -14,9 +14,9 @@ use tessera_kernels::cuda::UNITS_MAX;
 /// Units that a worker gets ahead at least: one computes, one is being enqueued, one waits for its
 /// scene.
 const AHEAD: usize = 3;
-/// Batches of small units that a worker gets ahead, for the same reason. The rest stays here, where
-/// it can be withdrawn.
-const BATCHES_AHEAD: u64 = 3;
+/// Batches of small units that a worker gets ahead: one computes, and one is enqueued. The rest
+/// stays here, where it can be withdrawn, and where the tests of what is done come before it.
+const BATCHES_AHEAD: u64 = 2;
 
 impl Supervisor {
     /// Gives the worker its next units, but the tests first that are due.

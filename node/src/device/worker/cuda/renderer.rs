@@ -64,6 +64,16 @@ pub(super) struct State {
     under_way: Vec<UnderWay>,
     /// The scene that was requested and is not complete yet.
     asked: Option<u64>,
+    /// Memory was too short for what is next, and a plan under way will give some back.
+    is_short: bool,
+}
+
+/// Whether a lane has a plan.
+enum Planned {
+    Fits,
+    /// Not before another plan has ended.
+    Later,
+    Refused(UnitError),
 }
 
 impl Renderer {
@@ -87,7 +97,12 @@ impl Renderer {
             Task::Render { unit, scene, params, in_stages } => {
                 self.state.waiting.push_back(Unit { number: unit, scene, params, in_stages });
             }
-            Task::Free { lane, units } => {
+            Task::Free { mut lane, units } => {
+                // A workspace that leaves too little for others is made anew, as large as fits.
+                if self.state.is_short || self.paths < self.paths_max {
+                    lane.shrink();
+                }
+                self.state.is_short = false;
                 self.lanes.push(lane);
                 self.state.under_way.retain(|plan| !units.contains(&plan.first));
                 units.iter().for_each(|unit| self.cancelled.forget(*unit));
@@ -118,6 +133,12 @@ impl Renderer {
                 };
                 match begun {
                     Ok(parts) => self.outlet.send(&Report::NeedParts { scene, parts }, &[]),
+                    // It is asked for again then.
+                    Err(SceneFault::OutOfMemory) if !self.state.under_way.is_empty() => {
+                        self.scenes.give_up(scene);
+                        self.has_answer(scene);
+                        self.state.is_short = true;
+                    }
                     Err(fault) => self.on_scene(scene, bytes, Err(fault))?,
                 }
             }
@@ -176,6 +197,9 @@ impl Renderer {
 
     /// Enqueues the units that the device can take, and requests the missing scenes.
     fn advance(&mut self) -> Call<()> {
+        if self.state.is_short {
+            return Ok(());
+        }
         // One after another, so that the next can have parts of the one that comes. They would
         // share the pipe anyway.
         if self.state.asked.is_none()
@@ -199,6 +223,9 @@ impl Renderer {
             let Some(lane) = self.lanes.pop() else { return Ok(()) };
             let units = self.take_together();
             self.tell(units, lane)?;
+            if self.state.is_short {
+                return Ok(());
+            }
         }
         Ok(())
     }
@@ -248,11 +275,20 @@ impl Renderer {
         self.state.under_way.push(UnderWay { first, scene, samples: 0, bytes: 0 });
         let planned = self.plan(&mut units, &mut lane)?;
         let numbers: Vec<u64> = units.iter().map(|unit| unit.number).collect();
-        if let Err(error) = planned {
-            for unit in &numbers {
-                self.outlet.send(&Report::Failed { unit: *unit, error: error.clone() }, &[]);
+        match planned {
+            Planned::Fits => {}
+            Planned::Later => {
+                self.state.under_way.pop();
+                self.lanes.push(lane);
+                units.into_iter().rev().for_each(|unit| self.state.waiting.push_front(unit));
+                return Ok(());
             }
-            return self.take(Task::Free { lane, units: numbers });
+            Planned::Refused(error) => {
+                for unit in &numbers {
+                    self.outlet.send(&Report::Failed { unit: *unit, error: error.clone() }, &[]);
+                }
+                return self.take(Task::Free { lane, units: numbers });
+            }
         }
         if let Some(told) = self.state.under_way.last_mut() {
             told.bytes = lane.bytes();
@@ -288,9 +324,10 @@ impl Renderer {
 
     /// Fits a lane to a plan of the units. If memory is short, the paths in flight are first halved
     /// down to those that keep the device busy. Then unused scenes are freed, and the workspaces of
-    /// other lanes. After that half of the units go back, down to one, and then the paths in flight
-    /// are halved repeatedly, down to the least number.
-    fn plan(&mut self, units: &mut Vec<Unit>, lane: &mut Lane) -> Call<Result<(), UnitError>> {
+    /// other lanes. After that half of the units go back, down to one. What does not fit beside
+    /// another plan waits for its end; alone, the paths in flight are halved repeatedly, down to
+    /// the least number.
+    fn plan(&mut self, units: &mut Vec<Unit>, lane: &mut Lane) -> Call<Planned> {
         let in_use: Vec<u64> = self.in_use(u64::MAX);
         let mut paths = self.paths.max(PATHS_IN_FLIGHT_MIN);
         loop {
@@ -299,12 +336,12 @@ impl Renderer {
             let plan = match Plan::of_units(&params, &self.shape, paths) {
                 Ok(plan) if in_stages => plan.in_waves(),
                 Ok(plan) => plan,
-                Err(error) => return Ok(Err(UnitError::Refused(error.to_string()))),
+                Err(error) => return Ok(Planned::Refused(UnitError::Refused(error.to_string()))),
             };
             match lane.fit(&plan) {
                 Ok(()) => {
                     self.paths = paths;
-                    return Ok(Ok(()));
+                    return Ok(Planned::Fits);
                 }
                 Err(error) if !is_out_of_memory(&error) => return Err(error),
                 Err(_) if plan.paths_in_flight() > self.shape.paths_in_flight() => {
@@ -315,6 +352,11 @@ impl Renderer {
                     let back = units.split_off(units.len().div_ceil(2));
                     back.into_iter().rev().for_each(|unit| self.state.waiting.push_front(unit));
                 }
+                Err(_) if self.state.under_way.len() > 1 => {
+                    self.paths = self.shape.paths_in_flight().min(self.paths_max);
+                    self.state.is_short = true;
+                    return Ok(Planned::Later);
+                }
                 Err(_) if plan.paths_in_flight() > PATHS_IN_FLIGHT_MIN => {
                     paths = (plan.paths_in_flight() / 2).max(PATHS_IN_FLIGHT_MIN);
                     eprintln!("device memory is short: {paths} paths in flight from now on");
@@ -324,7 +366,7 @@ impl Renderer {
                     let scene = scene.map_or(0, |resident| resident.bytes);
                     let available = scene + memory()?.0;
                     let needed = scene + plan.workspace_bytes();
-                    return Ok(Err(UnitError::OutOfMemory { needed, available }));
+                    return Ok(Planned::Refused(UnitError::OutOfMemory { needed, available }));
                 }
             }
         }
