@@ -421,13 +421,23 @@ TESSERA_FN void add_shadow(const BatchParams& batch, u32 at, Share share) {
     const Quad light = batch.paths.shadow_radiance[at];
     const u32 slot = bits_from_float(light.w);
     const Quad before = batch.paths.radiance[slot];
-    batch.paths.radiance[slot] =
-        quad(add_light(xyz(before), xyz(light), share), before.w);
+    batch.paths.radiance[slot] = quad(add_light(xyz(before), xyz(light), share), before.w);
+}
+
+TESSERA_FN void add_answered(const BatchParams& batch, u32 at, const ShadowQuery& query) {
+    const float share = transmittance_of(query.optical_depth);
+    if (share > 0.0f) add_shadow(batch, at, share);
+}
+
+TESSERA_FN void add_answered(const BatchParams& batch, u32 at, const PaneQuery& query) {
+    const Vec3 share = transmittances_of(query.optical_depths);
+    if (!is_black(share)) add_shadow(batch, at, share);
 }
 
 // Shadow: a shadow ray of the queue, and as much of its light as gets to its path.
-struct Shadowing {
-    typedef ShadowQuery Query;
+template <class Q>
+struct ShadowingOf {
+    typedef Q Query;
 
     TESSERA_FN bool stays_together(const BatchParams&) { return false; }
 
@@ -438,28 +448,12 @@ struct Shadowing {
     }
 
     TESSERA_FN void end(const BatchParams& batch, u32 at, const Query& query) {
-        const float share = transmittance_of(query.optical_depth);
-        if (share > 0.0f) add_shadow(batch, at, share);
+        add_answered(batch, at, query);
     }
 };
-
-// The same in a scene with panes.
-struct ShadowingPanes {
-    typedef PaneQuery Query;
-
-    TESSERA_FN bool stays_together(const BatchParams&) { return false; }
-
-    TESSERA_FN Ray begin(const BatchParams& batch, u32 at, Query& query) {
-        const QueuedShadow shadow = queued_shadow(batch, at);
-        ask_shadow(shadow.ray, shadow.width, query);
-        return shadow.ray;
-    }
-
-    TESSERA_FN void end(const BatchParams& batch, u32 at, const Query& query) {
-        const Vec3 share = transmittances_of(query.optical_depths);
-        if (!is_black(share)) add_shadow(batch, at, share);
-    }
-};
+typedef ShadowingOf<ShadowQuery> Shadowing;
+// In a scene with panes.
+typedef ShadowingOf<PaneQuery> ShadowingPanes;
 
 TESSERA_FN void stage_finish(const BatchParams& batch, u32 slot) {
     FirstHit first = {};
