@@ -148,7 +148,8 @@ class CostsTest(FarmTest):
         }
         self.farm.set_cost_rules(rules)
         self.assertEqual(self.farm.cost_rules()["price"][0]["per_hour"], 3600.0)
-        job = self.farm.submit(SMALL)
+        # Long enough to take more than the millisecond that times are told in.
+        job = self.farm.submit(Render(CORNELL, 128, 96, spp=16))
         self.farm.wait(job)
         done = self.farm.job(job)
         self.assertGreater(done.device_secs, 0)

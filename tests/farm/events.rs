@@ -416,6 +416,7 @@ fn all_jobs_are_watched_over_a_restart() {
     let mut farm = Farm::start(1, 1);
     let first = submit(&farm, "first", &[]);
     farm.text(&["wait", &first]);
+    let held = submit(&farm, "held", &["--not-before", "2999-12-01T20:00:00Z"]);
     // Times have whole seconds.
     std::thread::sleep(Duration::from_millis(1100));
     let mut command = farm.command(&["watch", "--all", "--json"]);
@@ -432,6 +433,8 @@ fn all_jobs_are_watched_over_a_restart() {
         let job = job.to_owned();
         move |row: &Value| row["job"]["job"] == job && row["job"]["state"] == "done"
     };
+    let open = |row: &Value| row["job"]["job"] == held;
+    farm.wait_for("the list of open jobs", |_| said(&open) == 1);
     let second = submit(&farm, "second", &[]);
     farm.wait_for("the second job's end", |_| said(&ended(&second)) == 1);
     let frame = |row: &Value| row["event"] == "frame" && row["job"] == second;
