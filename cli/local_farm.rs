@@ -14,8 +14,8 @@ use tessera_coordinator::{Config, Coordinator, RunningCoordinator, Settings};
 use tessera_node::device::cuda::probe;
 use tessera_node::import::ImportLimits;
 use tessera_node::{
-    Config as NodeConfig, DeviceSpec, Ended, FramePrepared, Node, NodeStatus, RunningNode,
-    SentBytes,
+    Config as NodeConfig, DeviceSpec, Ended, Finishes, FramePrepared, Node, NodeStatus,
+    RunningNode, SentBytes,
 };
 use tessera_protocol::FrameNumber;
 use tessera_protocol::client::Role;
@@ -50,6 +50,14 @@ pub(crate) struct FrameCost {
     pub(crate) uploaded_bytes: u64,
 }
 
+/// What all nodes of a local farm have in common.
+struct OfNodes {
+    /// Whether those that fail are left out as long as one works.
+    is_one_enough: bool,
+    import: ImportLimits,
+    finishes: Finishes,
+}
+
 /// Gives a node's folder an identity, without the way over a token.
 fn enrol(coordinator: &RunningCoordinator, data: &Path, name: &str) -> Result<(), CliError> {
     let folder = tessera_node::DataFolder::open(data)
@@ -71,14 +79,17 @@ async fn cpu_at_first_unit(nodes: Vec<watch::Receiver<NodeStatus>>) -> f64 {
 
 impl LocalFarm {
     /// Starts `count` nodes, which share the threads of these devices. Everything is stored in one
-    /// folder. Nothing is compared, since all its nodes are this process.
+    /// folder. Nothing is compared, since all its nodes are this process. `finishes` says which of
+    /// them finish frames; the coordinator does where none does.
     pub(crate) async fn start(
         folder: &Path,
         devices: &DeviceArgs,
         (count, import): (u16, ImportLimits),
+        finishes: Finishes,
     ) -> Result<Self, CliError> {
         let plan = (0..count).map(|index| (format!("node-{index}"), devices.clone())).collect();
-        Self::start_nodes(folder, (plan, false), import, Settings::without_checks).await
+        let of_nodes = OfNodes { is_one_enough: false, import, finishes };
+        Self::start_nodes(folder, (plan, of_nodes), Settings::without_checks).await
     }
 
     /// Starts a node for each CUDA device of these, so that their results of a user's kernel are
@@ -90,13 +101,14 @@ impl LocalFarm {
     ) -> Result<Self, CliError> {
         let (plan, is_one_enough) = apart(folder, devices);
         let compared = |settings| Settings { check_first: CHECK_FIRST, ..settings };
-        Self::start_nodes(folder, (plan, is_one_enough), ImportLimits::default(), compared).await
+        let (import, finishes) = (ImportLimits::default(), Finishes::Never);
+        let of_nodes = OfNodes { is_one_enough, import, finishes };
+        Self::start_nodes(folder, (plan, of_nodes), compared).await
     }
 
     async fn start_nodes(
         folder: &Path,
-        (plan, is_one_enough): (Vec<(String, DeviceArgs)>, bool),
-        import: ImportLimits,
+        (plan, of_nodes): (Vec<(String, DeviceArgs)>, OfNodes),
         settings: impl FnOnce(Settings) -> Settings,
     ) -> Result<Self, CliError> {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -117,14 +129,14 @@ impl LocalFarm {
             let data = folder.join(name);
             let mut config =
                 with_devices(NodeConfig::new(address.to_string(), &data, name), devices);
-            config.finishes = false;
+            config.finishes = of_nodes.finishes;
             config.prepared = Some(listener.clone());
-            config.import = import.clone();
+            config.import = of_nodes.import.clone();
             config.threads = Some(share(threads, plan.len(), index));
             enrol(&coordinator, &data, name)?;
             match Node::start(config) {
                 Ok(node) => nodes.push(node),
-                Err(error) if is_one_enough => {
+                Err(error) if of_nodes.is_one_enough => {
                     let reason = chain(&error);
                     tracing::warn!(device = name, reason, "device left out");
                     unfit.get_or_insert(error);

@@ -18,8 +18,8 @@ use crate::template::Work;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tessera_node::DeviceSpec;
 use tessera_node::import::ImportLimits;
+use tessera_node::{DeviceSpec, Finishes};
 use tessera_protocol::compute::{ComputeFormat, Element, OutputArray, Program, half_to_f64, npy};
 use tessera_protocol::device::{CudaInfo, DeviceInfo, DeviceKind};
 use tessera_protocol::status::FrameState;
@@ -110,7 +110,13 @@ async fn on_this_machine(
     let mut local = match own {
         true => LocalFarm::start_compared(folder.path(), &args.devices).await?,
         false => {
-            LocalFarm::start(folder.path(), &args.devices, (1, ImportLimits::default())).await?
+            LocalFarm::start(
+                folder.path(),
+                &args.devices,
+                (1, ImportLimits::default()),
+                Finishes::Never,
+            )
+            .await?
         }
     };
     let result = match can_do(&local, &prepared.spec) {

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
-use tessera_node::NodeStatus;
+use tessera_node::{Finishes, NodeStatus};
 use tessera_protocol::client::Progress;
 use tessera_protocol::job::options::{Chosen, OPTIONS, away_from_default};
 use tessera_protocol::job::{FormatSpec, RetryPolicy, SpaceSpec};
@@ -58,8 +58,10 @@ pub(crate) async fn run(args: RenderArgs) -> Result<Status, CliError> {
     let spec = render::job(&args.picture, options, &files)?;
 
     let folder = tempfile::Builder::new().prefix("tessera-render-").tempdir()?;
-    let local =
-        LocalFarm::start(folder.path(), &args.devices, (args.nodes, args.import.limits())).await?;
+    // What the coordinator finishes, it denoises on the processor.
+    let finishes = if args.picture.denoise { Finishes::WithCuda } else { Finishes::Never };
+    let nodes = (args.nodes, args.import.limits());
+    let local = LocalFarm::start(folder.path(), &args.devices, nodes, finishes).await?;
     let mut rendering =
         Rendering { args: &args, spec: &spec, files: &files, outputs: &outputs, local };
     let result = tokio::select! {

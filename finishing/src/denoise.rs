@@ -4,6 +4,7 @@
 use crate::FinishError;
 use crate::band::{Band, Planes};
 use rayon::prelude::*;
+use std::ops::Range;
 use tessera_kernels::denoise::{
     CHANNELS, DenoiseError, Fitted, Pass, REACH, Rows, Scratch, TILE_HEIGHT, TILE_WIDTH, best_isa,
     tile,
@@ -22,6 +23,14 @@ pub(crate) fn noisy_channel(spec: &RenderSpec) -> usize {
 const SAMPLES: u32 = 2;
 
 const _: () = assert!(DENOISE_REACH as usize == 2 * REACH, "jobs render what two passes read");
+
+/// What computes passes of the denoiser in place of the caller's threads, such as a GPU.
+pub trait Passes: Sync {
+    /// Returns the fitted colours of some rows of the frame, one vector per channel, row by row;
+    /// None if the caller has to compute them. `rows` has all rows that are at most [`REACH`] away
+    /// from `wanted`.
+    fn pass(&self, rows: &Rows<'_>, wanted: Range<usize>) -> Option<Vec<Vec<f32>>>;
+}
 
 /// Pixels that are to be denoised, counted from the top left of those that are there.
 pub(crate) struct Needed {
@@ -46,14 +55,18 @@ impl Needed {
 }
 
 /// A picture that is being denoised. The rows of the first pass go to the second pass.
-pub(crate) struct Denoiser {
-    first: Filter,
-    second: Filter,
+pub(crate) struct Denoiser<'a> {
+    first: Filter<'a>,
+    second: Filter<'a>,
 }
 
-impl Denoiser {
-    pub(crate) fn new(spec: &RenderSpec, needed: &Needed) -> Self {
-        let filter = |pass| Filter::new(spec, pass, needed);
+impl<'a> Denoiser<'a> {
+    pub(crate) fn new(
+        spec: &RenderSpec,
+        needed: &Needed,
+        elsewhere: Option<&'a dyn Passes>,
+    ) -> Self {
+        let filter = |pass| Filter::new(spec, pass, needed, elsewhere);
         Self { first: filter(Pass::First), second: filter(Pass::Second) }
     }
 
@@ -68,9 +81,10 @@ impl Denoiser {
 }
 
 /// One pass over a frame. It holds the rows that are not filtered yet, and their neighbours.
-struct Filter {
+struct Filter<'a> {
     pass: Pass,
     needed: Needed,
+    elsewhere: Option<&'a dyn Passes>,
     width: usize,
     height: usize,
     /// Channels of the film that the kernel reads, in the kernel's order.
@@ -82,8 +96,13 @@ struct Filter {
     next_row: usize,
 }
 
-impl Filter {
-    fn new(spec: &RenderSpec, pass: Pass, needed: &Needed) -> Self {
+impl<'a> Filter<'a> {
+    fn new(
+        spec: &RenderSpec,
+        pass: Pass,
+        needed: &Needed,
+        elsewhere: Option<&'a dyn Passes>,
+    ) -> Self {
         let planes = Planes::of(spec);
         let half = planes.half.unwrap_or(0);
         let of = |layer: AovSpec| spec.channel_of(layer).map_or(0, usize::from);
@@ -95,6 +114,7 @@ impl Filter {
         Self {
             pass,
             needed: Needed { ..*needed },
+            elsewhere,
             width: needed.size.0,
             height: needed.size.1,
             sources,
@@ -161,6 +181,9 @@ impl Filter {
             .flat_map(|y| (0..self.width).step_by(TILE_WIDTH).map(move |x| (x, y)))
             .filter(|(x, y)| self.needed.has(&window_of(*x, self.next_row + y), self.pass))
             .collect();
+        if self.overwrite_elsewhere(&rows, &corners, band) {
+            return Ok(());
+        }
         let tiles: Vec<Vec<Vec<f32>>> = corners
             .par_iter()
             .map_init(Scratch::default, |scratch, (x, y)| {
@@ -176,6 +199,29 @@ impl Filter {
             }
         }
         Ok(())
+    }
+
+    /// Has the rows of all tiles with these corners computed elsewhere, where something does that.
+    fn overwrite_elsewhere(
+        &self,
+        rows: &Rows<'_>,
+        corners: &[(usize, usize)],
+        band: &mut Band,
+    ) -> bool {
+        let (Some(elsewhere), Some(first), Some(last)) =
+            (self.elsewhere, corners.first(), corners.last())
+        else {
+            return false;
+        };
+        let lines = first.1..(last.1 + TILE_HEIGHT).min(band.height);
+        let wanted = self.next_row + lines.start..self.next_row + lines.end;
+        let Some(planes) = elsewhere.pass(rows, wanted) else { return false };
+        for (values, channel) in planes.iter().zip(self.sources) {
+            for (y, values) in lines.clone().zip(values.chunks_exact(self.width)) {
+                band.part_of_line(channel, y, 0, self.width).copy_from_slice(values);
+            }
+        }
+        true
     }
 }
 

@@ -8,12 +8,12 @@ use crate::out_file::OutFile;
 use crate::part::{BAND_ROWS, Part};
 use crate::piece::PieceMaker;
 use crate::pipeline::finished_rows;
+use crate::running::Running;
 use crate::shown::ShownRows;
 use crate::{FinishError, Inputs, pixels};
 use exr::block::chunk::{Chunk, CompressedBlock};
 use sha2::{Digest, Sha256};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 use tessera_protocol::job::{FormatSpec, RenderSpec};
 use tessera_protocol::node::{Finish, Piece};
 
@@ -21,12 +21,12 @@ use tessera_protocol::node::{Finish, Piece};
 pub(crate) const ROWS_AT_ONCE: usize = 32;
 
 /// Makes a piece of a frame: the result of a finishing unit. Ends early with
-/// [`FinishError::Stopped`] once `stop` is true.
+/// [`FinishError::Stopped`] if it is stopped.
 pub fn make_piece(
     spec: &RenderSpec,
     finish: &Finish,
     inputs: &Inputs,
-    stop: &AtomicBool,
+    running: &Running<'_>,
 ) -> Result<Vec<u8>, FinishError> {
     let exposure = f32::from_bits(finish.exposure_bits);
     let spec = &RenderSpec { exposure, ..spec.clone() };
@@ -35,14 +35,14 @@ pub fn make_piece(
             let rows = checked_rows(spec, first, rows)?;
             let mut maker = PieceMaker::default();
             let alpha = pixels::alpha_channel(spec);
-            make_rows(spec, rows, inputs, stop, &mut maker, |maker, band| {
+            make_rows(spec, rows, inputs, running, &mut maker, |maker, band| {
                 pixels::append(band, alpha, &mut maker.pixels);
                 maker.check()
             })?;
             maker.finish(finish.piece)
         }
-        Piece::Frame { rows } => frame(spec, rows, inputs, stop),
-        Piece::Assembly => assembly(spec, inputs, stop),
+        Piece::Frame { rows } => frame(spec, rows, inputs, running),
+        Piece::Assembly => assembly(spec, inputs, running),
     }
 }
 
@@ -64,7 +64,7 @@ fn frame(
     spec: &RenderSpec,
     rows: u32,
     inputs: &Inputs,
-    stop: &AtomicBool,
+    running: &Running<'_>,
 ) -> Result<Vec<u8>, FinishError> {
     if rows != spec.data_window().height() {
         let problem = format!("a frame of {rows} rows where the job has other ones");
@@ -73,7 +73,7 @@ fn frame(
     let mut shown = ShownFiles::begin(spec, spec.coverage_channel().map(usize::from))?;
     let mut hasher = Sha256::new();
     let mut maker = PieceMaker::default();
-    make_rows(spec, 0..rows, inputs, stop, &mut maker, |_, band| {
+    make_rows(spec, 0..rows, inputs, running, &mut maker, |_, band| {
         pixels::hash(&mut hasher, band);
         shown.push(band)
     })?;
@@ -87,13 +87,13 @@ fn make_rows(
     spec: &RenderSpec,
     rows: Range<u32>,
     inputs: &Inputs,
-    stop: &AtomicBool,
+    running: &Running<'_>,
     maker: &mut PieceMaker,
     mut take: impl FnMut(&mut PieceMaker, &Band) -> Result<(), FinishError>,
 ) -> Result<(), FinishError> {
     let part = Part::of_rows(spec, rows.clone());
     if !spec.formats.contains(&FormatSpec::Exr) {
-        return finished_rows(spec, &part, inputs, stop, |band| take(maker, band));
+        return finished_rows(spec, &part, inputs, running, |band| take(maker, band));
     }
     let mut chunks = Vec::new();
     let mut put = |_, chunk| {
@@ -102,7 +102,7 @@ fn make_rows(
     };
     let file = ExrFile::of_rows(spec);
     let feed = |exr: &mut ExrRows<'_>| {
-        finished_rows(spec, &part, inputs, stop, |band| {
+        finished_rows(spec, &part, inputs, running, |band| {
             take(maker, band)?;
             exr.push(band)
         })?;
@@ -121,7 +121,11 @@ fn compressed(chunk: Chunk) -> Result<Vec<u8>, FinishError> {
 }
 
 /// Makes what runs through all rows of a frame from the pixels of its bands.
-fn assembly(spec: &RenderSpec, inputs: &Inputs, stop: &AtomicBool) -> Result<Vec<u8>, FinishError> {
+fn assembly(
+    spec: &RenderSpec,
+    inputs: &Inputs,
+    running: &Running<'_>,
+) -> Result<Vec<u8>, FinishError> {
     let window = spec.data_window();
     let width = window.width() as usize;
     let has_alpha = pixels::alpha_channel(spec).is_some();
@@ -139,9 +143,7 @@ fn assembly(spec: &RenderSpec, inputs: &Inputs, stop: &AtomicBool) -> Result<Vec
         }
         left -= rows;
         for first in (0..rows).step_by(ROWS_AT_ONCE) {
-            if stop.load(Ordering::Relaxed) {
-                return Err(FinishError::Stopped);
-            }
+            running.check()?;
             let mut bytes = vec![0; ROWS_AT_ONCE.min(rows - first) * row_bytes];
             inputs.read(part, (first * row_bytes) as u64, &mut bytes)?;
             let band = Band::of_pixels(width, values, &bytes);

@@ -6,20 +6,20 @@
 
 use crate::FinishError;
 use crate::band::Band;
-use crate::denoise::{Denoiser, Needed, noisy_channel};
+use crate::denoise::{Denoiser, Needed, Passes, noisy_channel};
 use crate::part::Part;
 use tessera_protocol::job::{RenderSpec, Window};
 
 /// A rendered window that is being denoised.
-pub(crate) struct Denoising {
+pub(crate) struct Denoising<'a> {
     /// Denoises the rendered window as if it were the frame.
-    all: Denoiser,
-    frame: Option<FramePart>,
+    all: Denoiser<'a>,
+    frame: Option<FramePart<'a>>,
 }
 
 /// The frame's part of a window that reaches beyond the frame.
-struct FramePart {
-    denoiser: Denoiser,
+struct FramePart<'a> {
+    denoiser: Denoiser<'a>,
     /// The part, counted from the window's top left.
     place: Window,
     /// Next row of the window to take.
@@ -31,16 +31,16 @@ struct FramePart {
     first_row: i32,
 }
 
-impl Denoising {
+impl<'a> Denoising<'a> {
     /// Creates the denoising of a part of a job's frames.
-    pub(crate) fn new(spec: &RenderSpec, part: &Part) -> Self {
+    pub(crate) fn new(spec: &RenderSpec, part: &Part, elsewhere: Option<&'a dyn Passes>) -> Self {
         let (rendered, frame) = (part.rendered, spec.frame_window());
         let inside = rendered.cut(&frame);
         let denoiser = |window: &Window, without: Option<Window>| {
             let kept = part.kept.cut(window).from(window);
             let without = without.map(|part| part.from(window));
             let size = (window.width() as usize, window.height() as usize);
-            Denoiser::new(spec, &Needed { size, kept, without })
+            Denoiser::new(spec, &Needed { size, kept, without }, elsewhere)
         };
         if frame.contains(&rendered) || inside.pixels() == 0 {
             return Self { all: denoiser(&rendered, None), frame: None };
@@ -67,7 +67,7 @@ impl Denoising {
     }
 }
 
-impl FramePart {
+impl FramePart<'_> {
     fn push_within(&mut self, band: &Band) -> Result<(), FinishError> {
         let Window { left, top, right, bottom } = self.place;
         let end = self.next_row + band.height as i32;

@@ -5,10 +5,10 @@ use crate::exr_rows::ExrRows;
 use crate::out_file::OutFile;
 use crate::part::Part;
 use crate::pipeline::finished_rows;
+use crate::running::Running;
 use crate::shown::ShownRows;
 use crate::{Films, FinishError, Frame, Outputs, pixels};
 use sha2::{Digest, Sha256};
-use std::sync::atomic::AtomicBool;
 use tessera_protocol::job::FormatSpec;
 use tessera_protocol::status::FrameFile;
 
@@ -63,7 +63,7 @@ fn write_rows(
     let mut hasher = Sha256::new();
     let mut feed = |mut exr: Option<&mut ExrRows<'_>>| -> Result<(), FinishError> {
         let part = Part::whole(frame.spec);
-        finished_rows(frame.spec, &part, films, &AtomicBool::new(false), |band| {
+        finished_rows(frame.spec, &part, films, &Running::default(), |band| {
             pixels::hash(&mut hasher, band);
             if let Some(rows) = exr.as_deref_mut() {
                 rows.push(band)?;

@@ -40,6 +40,12 @@ TESSERA_FN float either_max(float a, float b) { return fmaxf(a, b); }
 TESSERA_FN u32 thread_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
 TESSERA_FN u32 thread_count() { return gridDim.x * blockDim.x; }
 TESSERA_FN u32 lane_index() { return threadIdx.x & 31u; }
+// What all threads of a block share, and the barrier at which they wait for each other.
+#define TESSERA_SHARED __shared__
+TESSERA_FN u32 thread_in_block() { return threadIdx.x; }
+TESSERA_FN u32 block_index() { return blockIdx.x; }
+TESSERA_FN u32 block_count() { return gridDim.x; }
+TESSERA_FN void wait_for_block() { __syncthreads(); }
 TESSERA_FN u32 ballot(bool vote) { return __ballot_sync(0xffffffffu, vote); }
 TESSERA_FN u32 broadcast(u32 value, u32 lane) { return __shfl_sync(0xffffffffu, value, (int)lane); }
 TESSERA_FN u32 take(u32* counter, u32 count) { return atomicAdd(counter, count); }
@@ -76,6 +82,11 @@ TESSERA_FN u32 thread_count() {
     return __nvvm_read_ptx_sreg_nctaid_x() * __nvvm_read_ptx_sreg_ntid_x();
 }
 TESSERA_FN u32 lane_index() { return __nvvm_read_ptx_sreg_tid_x() & 31u; }
+#define TESSERA_SHARED __attribute__((shared))
+TESSERA_FN u32 thread_in_block() { return __nvvm_read_ptx_sreg_tid_x(); }
+TESSERA_FN u32 block_index() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+TESSERA_FN u32 block_count() { return __nvvm_read_ptx_sreg_nctaid_x(); }
+TESSERA_FN void wait_for_block() { __syncthreads(); }
 TESSERA_FN u32 ballot(bool vote) { return __nvvm_vote_ballot_sync(0xffffffffu, vote); }
 TESSERA_FN u32 broadcast(u32 value, u32 lane) {
     return (u32)__nvvm_shfl_sync_idx_i32(0xffffffffu, (int)value, (int)lane, 0x1f);

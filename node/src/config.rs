@@ -74,6 +74,44 @@ fn cubins_of_environment() -> Option<PathBuf> {
     }
 }
 
+/// Whether a node finishes frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finishes {
+    /// It does.
+    Always,
+    /// It does if it has a CUDA device, which can denoise them. For a node in the coordinator's
+    /// own process: that coordinator has the results already.
+    WithCuda,
+    /// It does not.
+    Never,
+}
+
+/// `auto`, `gpu` or `cpu`.
+const DENOISE: &str = "TESSERA_DENOISE";
+
+/// Where a node with CUDA devices denoises frames. The bits are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DenoiseOn {
+    /// On a device that is faster at it than a thread of the processor.
+    #[default]
+    Auto,
+    /// On any device that computes it rightly.
+    Gpu,
+    /// On the processor.
+    Cpu,
+}
+
+impl DenoiseOn {
+    /// Returns the setting of this process's environment. Any other text counts as none.
+    fn of_environment() -> Self {
+        match std::env::var(DENOISE).as_deref() {
+            Ok("gpu") => Self::Gpu,
+            Ok("cpu") => Self::Cpu,
+            _ => Self::Auto,
+        }
+    }
+}
+
 /// Settings of one node.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -98,6 +136,8 @@ pub struct Config {
     pub worker_environment: Vec<(String, String)>,
     /// Folder of machine code of the kernels, made ahead of time; None has the driver compile them.
     pub cubins: Option<PathBuf>,
+    /// Where frames are denoised.
+    pub denoise: DenoiseOn,
     /// Whether these workers are confined.
     pub sandbox: Sandbox,
     /// Time limits of a worker that makes no progress.
@@ -126,9 +166,8 @@ pub struct Config {
     pub drain_wait: Duration,
     /// Timeouts of the connection to the coordinator.
     pub timing: Timing,
-    /// Whether the node finishes frames. One in the coordinator's own process need not: its
-    /// coordinator has the results already.
-    pub finishes: bool,
+    /// Whether the node finishes frames.
+    pub finishes: Finishes,
     /// Where each prepared frame is told; None tells nobody.
     pub prepared: Option<UnboundedSender<FramePrepared>>,
     /// What the node and its children say, for the coordinator.
@@ -155,6 +194,7 @@ impl Config {
             worker: PathBuf::from("/proc/self/exe"),
             worker_environment: Vec::new(),
             cubins: cubins_of_environment(),
+            denoise: DenoiseOn::of_environment(),
             sandbox: Sandbox::of_environment(),
             watchdog: Watchdog::default(),
             xid_table: None,
@@ -168,7 +208,7 @@ impl Config {
             hold: Duration::from_millis(500),
             drain_wait: Duration::from_secs(30),
             timing: Timing::default(),
-            finishes: true,
+            finishes: Finishes::Always,
             prepared: None,
             log: NodeLog::default(),
             tracer: Tracer::default(),

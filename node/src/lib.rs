@@ -35,7 +35,7 @@ mod status;
 mod test_scene;
 
 pub use cache::{BlobCache, CacheError};
-pub use config::{Config, DeviceSpec, DeviceSpecError};
+pub use config::{Config, DenoiseOn, DeviceSpec, DeviceSpecError, Finishes};
 pub use device::worker;
 pub use device::worker::Sandbox;
 pub use folder::{DataFolder, FolderError};

@@ -1,8 +1,7 @@
 //! A finishing unit with everything that it reads. Owns no thread; devices do the work.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use tessera_finishing::{FinishError, Inputs, make_piece};
+use tessera_finishing::{FinishError, Inputs, Running, make_piece};
 use tessera_protocol::JobKind;
 use tessera_protocol::node::Finish;
 
@@ -19,11 +18,11 @@ pub struct PreparedPiece {
 
 impl PreparedPiece {
     /// Makes the piece on the threads of the caller's pool. Ends early with
-    /// [`FinishError::Stopped`] once `stop` is true.
-    pub fn make(&self, stop: &AtomicBool) -> Result<Vec<u8>, FinishError> {
+    /// [`FinishError::Stopped`] if it is stopped.
+    pub fn make(&self, running: &Running<'_>) -> Result<Vec<u8>, FinishError> {
         let JobKind::Render(spec) = &*self.job else {
             return Err(FinishError::Piece("its job renders no frames".into()));
         };
-        make_piece(spec, &self.finish, &self.inputs, stop)
+        make_piece(spec, &self.finish, &self.inputs, running)
     }
 }

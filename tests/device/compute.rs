@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use tessera_fake_cuda::Device;
 use tessera_node::compute::{PreparedCompute, Source};
-use tessera_node::device::{CancelToken, DeviceError, DeviceUnit, UnitOutput, Work};
+use tessera_node::device::{CancelToken, DeviceError, DeviceUnit, UnitOutput, Whose, Work};
 use tessera_protocol::compute::{Block, ComputeSpec, Domain, Element, Program};
 use tessera_protocol::job::AssetFile;
 use tessera_protocol::{BlobHash, FrameNumber};
@@ -51,7 +51,8 @@ fn run_for(
 ) -> Result<UnitOutput, DeviceError> {
     let (sender, end) = channel();
     let finish = Box::new(move |result| sender.send(result).expect("the test waits"));
-    let work = Work::Compute { job, owner: Some(owner), first: 0, count, text: Arc::new(|_| {}) };
+    let (whose, text) = (Whose::Owner(owner), Arc::new(|_| {}));
+    let work = Work::Compute { job, whose, first: 0, count, text };
     device.submit(DeviceUnit { work, cancel: CancelToken::default(), finish });
     end.recv().expect("an end")
 }

@@ -3,10 +3,9 @@
 
 use crate::wire::told;
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
-use std::sync::atomic::AtomicBool;
 use tessera_finishing::{
-    Films, FinishError, Frame, Inputs, Output, Outputs, is_piece, join, make_piece, piece_of,
-    pixels_of, write_part_head,
+    Films, FinishError, Frame, Inputs, Output, Outputs, Running, is_piece, join, make_piece,
+    piece_of, pixels_of, write_part_head,
 };
 use tessera_protocol::job::{FormatSpec, RenderSpec};
 use tessera_protocol::node::{Finish, Piece};
@@ -87,7 +86,7 @@ pub(crate) fn piece(bytes: &[u8]) -> Result<(), String> {
 fn made(piece: Piece, inputs: &[u8]) -> Result<Vec<u8>, FinishError> {
     let inputs = opened(inputs)?;
     let finish = Finish { piece, exposure_bits: 0 };
-    make_piece(&spec(), &finish, &inputs, &AtomicBool::new(false))
+    make_piece(&spec(), &finish, &inputs, &Running::default())
 }
 
 /// Opens inputs whose number of parts comes first.

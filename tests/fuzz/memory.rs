@@ -2,8 +2,7 @@
 
 use crate::{finishing, heap};
 use std::io::Write;
-use std::sync::atomic::AtomicBool;
-use tessera_finishing::{Inputs, make_piece, memory_of, rows_read};
+use tessera_finishing::{Inputs, Running, make_piece, memory_of, rows_read};
 use tessera_protocol::TileSums;
 use tessera_protocol::job::{AovSpec, CropSpec, ExrCompressionSpec, FormatSpec, RenderSpec};
 use tessera_protocol::node::{Finish, Piece};
@@ -52,7 +51,7 @@ fn taken(spec: &RenderSpec, piece: Piece) -> (u64, u64) {
         rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread can be started");
     pool.install(|| {
         heap::begin();
-        let made = make_piece(spec, &finish, &inputs, &AtomicBool::new(false));
+        let made = make_piece(spec, &finish, &inputs, &Running::default());
         let peak = heap::peak() as u64;
         assert!(made.is_ok(), "{made:?}");
         (peak, memory_of(spec, &finish))

@@ -142,7 +142,9 @@ fn every_step_of_the_script_is_right_on_a_device_that_is() {
     let report = packed.report().expect("a report");
     let steps = report["steps"].as_array().expect("steps");
     let right = |name: &str| steps.iter().any(|step| step["step"] == name && step["right"] == true);
-    for name in ["frame by noise", "two programs at once", "killed worker", "start", "farm"] {
+    let names =
+        ["frame by noise", "denoise", "two programs at once", "killed worker", "start", "farm"];
+    for name in names {
         assert!(right(name), "{name}: {report}");
     }
 }

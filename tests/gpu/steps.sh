@@ -126,6 +126,20 @@ step_farm() {
     fi
 }
 
+# A frame that the device denoises if it is faster, and one that the processor does.
+step_denoise() {
+    local size=${TESSERA_GPU_TIME:-1920x1080} by
+    [ "$size" = none ] && size=$check
+    for by in auto cpu; do
+        TESSERA_DENOISE=$by render "$device" "$1" "${size%%:*}:4" "denoise-$by" --denoise
+    done
+    cost() {
+        echo "$(field cpu_s "$work/$1.json") CPU s in $(field total_s "$work/$1.json") s"
+    }
+    same_hash denoise denoise-auto denoise-cpu \
+        "$(cost denoise-auto) with the device, $(cost denoise-cpu) without it"
+}
+
 # Memory errors and races that NVIDIA's tool sees.
 step_sanitizer() {
     local tool said status=0
@@ -148,7 +162,7 @@ step_sanitizer() {
 # run_steps SCENE: all of them.
 run_steps() {
     local step
-    for step in noise two_contexts killed_worker start farm sanitizer; do
+    for step in noise denoise two_contexts killed_worker start farm sanitizer; do
         case $step in *"${TESSERA_GPU_STEPS:-}"*) fits 12 "step $step" && "step_$step" "$1" ;; esac
     done
 }

@@ -21,6 +21,8 @@ pub(crate) struct Stand {
     pub(crate) rack: Rack,
     /// Seconds after which nodes that join end a worker that gets no further.
     pub(crate) watchdog_secs: u32,
+    /// Variables of nodes that join.
+    pub(crate) environment: Vec<(&'static str, &'static str)>,
 }
 
 impl Stand {
@@ -29,7 +31,7 @@ impl Stand {
         let rack = Rack::new(config).expect("a rack");
         let mut farm = Farm::prepare();
         farm.start_coordinator();
-        Stand { farm, rack, watchdog_secs: 60 }
+        Stand { farm, rack, watchdog_secs: 60, environment: Vec::new() }
     }
 
     /// One node `rack` that drives every device of a rack.
@@ -45,6 +47,8 @@ impl Stand {
             self.rack.environment().into_iter().map(|(name, value)| (name.into(), value)).collect();
         // The driver's cache of compiled kernels belongs to this farm alone.
         environment.push(("XDG_CACHE_HOME".into(), self.farm.folder().join("cache").into()));
+        let more = self.environment.iter().map(|(name, value)| (name.into(), value.into()));
+        environment.extend(more);
         let watchdog = self.watchdog_secs.to_string();
         let arguments = ["--device", devices, "--threads", "1", "--watchdog", &watchdog];
         self.farm.add_node_with(name, &arguments, environment);

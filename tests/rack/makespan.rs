@@ -70,7 +70,7 @@ fn unchecked(config: &Config) -> Stand {
     let mut command = farm.coordinator_command();
     command.args(["--check", "0", "--check-first", "0"]);
     farm.run_coordinator(command);
-    Stand { farm, rack, watchdog_secs: 60 }
+    Stand { farm, rack, watchdog_secs: 60, environment: Vec::new() }
 }
 
 /// Seconds of the frame on the CPU node, or on it and the node of GPUs, and the CPU node's part of

@@ -1,6 +1,7 @@
 //! The height of the bands does not change the denoised rows.
 
 use super::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const WIDTH: u32 = 97;
 const HEIGHT: u32 = 83;
@@ -45,10 +46,20 @@ fn band(channels: usize, first: usize, height: usize) -> Band {
 }
 
 /// Returns all rows of some channels, from bands of these heights. The last band is shorter.
-fn rows(spec: &RenderSpec, heights: &[usize], channels: std::ops::Range<usize>) -> Vec<Vec<u32>> {
+fn rows(spec: &RenderSpec, heights: &[usize], channels: Range<usize>) -> Vec<Vec<u32>> {
+    rows_with(None, spec, heights, channels)
+}
+
+/// The same, with passes computed elsewhere.
+fn rows_with(
+    elsewhere: Option<&dyn Passes>,
+    spec: &RenderSpec,
+    heights: &[usize],
+    channels: Range<usize>,
+) -> Vec<Vec<u32>> {
     let size = (WIDTH as usize, HEIGHT as usize);
     let needed = Needed { size, kept: spec.frame_window(), without: None };
-    let mut denoiser = Denoiser::new(spec, &needed);
+    let mut denoiser = Denoiser::new(spec, &needed, elsewhere);
     let (mut first, mut found) = (0, vec![Vec::new(); channels.len()]);
     for height in heights.iter().cycle() {
         let height = (*height).min(HEIGHT as usize - first);
@@ -84,13 +95,51 @@ fn bands_of_any_height_give_the_same_rows() {
     assert!(want.iter().all(|channel| spread(channel) < 0.35), "noise of 0.4 is as it was");
 }
 
+/// Computes every second pass, and only the rows that are wanted.
+struct EverySecond(AtomicUsize);
+
+impl Passes for EverySecond {
+    fn pass(&self, rows: &Rows<'_>, wanted: Range<usize>) -> Option<Vec<Vec<f32>>> {
+        if !self.0.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
+            return None;
+        }
+        let channels = if rows.fitted == Fitted::WithHalf { 6 } else { 3 };
+        let mut planes = vec![vec![f32::NAN; wanted.len() * rows.width]; channels];
+        let mut scratch = Scratch::default();
+        for y in wanted.clone().step_by(TILE_HEIGHT) {
+            for x in (0..rows.width).step_by(TILE_WIDTH) {
+                let made = tile(best_isa(), rows, (x, y), &mut scratch).unwrap();
+                let width = TILE_WIDTH.min(rows.width - x);
+                for (plane, made) in planes.iter_mut().zip(made) {
+                    let lines = (y - wanted.start..wanted.len()).zip(made.chunks_exact(width));
+                    lines.for_each(|(y, line)| {
+                        plane[y * rows.width + x..][..width].copy_from_slice(line)
+                    });
+                }
+            }
+        }
+        Some(planes)
+    }
+}
+
+#[test]
+fn passes_computed_elsewhere_are_taken() {
+    let spec = spec();
+    let want = rows(&spec, &[64], 0..3);
+    for heights in [&[64][..], &[7, 40]] {
+        let elsewhere = EverySecond(AtomicUsize::new(0));
+        assert!(rows_with(Some(&elsewhere), &spec, heights, 0..3) == want, "{heights:?}");
+        assert!(elsewhere.0.into_inner() >= 3);
+    }
+}
+
 /// Returns the colours of some rows of a picture that ends where they end.
-fn denoised(there: std::ops::Range<usize>) -> Vec<Vec<u32>> {
+fn denoised(there: Range<usize>) -> Vec<Vec<u32>> {
     let spec = RenderSpec { height: there.len() as u32, ..spec() };
     let size = (WIDTH as usize, there.len());
     let needed = Needed { size, kept: spec.frame_window(), without: None };
     let rows = band(spec.channels().into(), there.start, there.len());
-    let out = Denoiser::new(&spec, &needed).push(rows).unwrap();
+    let out = Denoiser::new(&spec, &needed, None).push(rows).unwrap();
     assert_eq!(out.height, there.len());
     let bits = |channel: usize| {
         (0..out.height).flat_map(|y| out.line(channel, y)).map(|value| value.to_bits()).collect()

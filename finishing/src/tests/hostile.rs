@@ -4,7 +4,6 @@ use crate::made::{
     Kept, file_of, finish_of, frame, inputs_of, joined, piece_of_frame, pieces_of, spec,
 };
 use crate::*;
-use std::sync::atomic::AtomicBool;
 use tessera_protocol::job::{ExrCompressionSpec, FormatSpec, RenderSpec};
 use tessera_protocol::node::Piece;
 
@@ -134,7 +133,7 @@ fn pixels_that_do_not_fit_are_not_assembled() {
     let row = 8 * 12;
     let fails = |parts: &[(u32, Vec<u8>)]| {
         let finish = finish_of(&spec, Piece::Assembly);
-        let made = make_piece(&spec, &finish, &inputs_of(parts), &AtomicBool::new(false));
+        let made = make_piece(&spec, &finish, &inputs_of(parts), &Running::default());
         assert!(matches!(made, Err(FinishError::Piece(_))), "{made:?}");
     };
     let rows = |rows: usize| vec![0; rows * row];
@@ -153,7 +152,7 @@ fn films_of_another_shape_are_not_finished() {
     let finish = finish_of(&spec, Piece::Frame { rows: 40 });
     let films = crate::made::films_of(&spec, &finish, 1);
     let fails = |parts: &[(u32, Vec<u8>)]| {
-        make_piece(&spec, &finish, &inputs_of(parts), &AtomicBool::new(false)).unwrap_err()
+        make_piece(&spec, &finish, &inputs_of(parts), &Running::default()).unwrap_err()
     };
     let changed = |change: &dyn Fn(&mut tessera_protocol::TileSums)| {
         let mut films = films.clone();
@@ -183,6 +182,6 @@ fn no_file_is_both_too_short_and_read() {
     file.set_len(20).unwrap();
     let spec = spec(8, 1, 8);
     let finish = finish_of(&spec, Piece::Assembly);
-    let made = make_piece(&spec, &finish, &inputs, &AtomicBool::new(false));
+    let made = make_piece(&spec, &finish, &inputs, &Running::default());
     assert!(matches!(made, Err(FinishError::Results(_))));
 }

@@ -4,7 +4,6 @@ use crate::memory_file::MemoryFile;
 use crate::*;
 use std::io::Write;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
 use tessera_protocol::job::{FormatSpec, RenderSpec};
 use tessera_protocol::node::{Finish, Piece};
 use tessera_protocol::status::FrameFile;
@@ -127,7 +126,7 @@ pub(crate) fn finish_of(spec: &RenderSpec, piece: Piece) -> Finish {
 }
 
 pub(crate) fn made(spec: &RenderSpec, finish: &Finish, inputs: &Inputs) -> Vec<u8> {
-    let bytes = make_piece(spec, finish, inputs, &AtomicBool::new(false)).unwrap();
+    let bytes = make_piece(spec, finish, inputs, &Running::default()).unwrap();
     assert!(is_piece(&bytes) && piece_of(&bytes).unwrap() == finish.piece);
     bytes
 }

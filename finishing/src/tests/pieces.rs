@@ -147,7 +147,7 @@ fn pieces_that_are_no_band_are_not_made() {
     let inputs = inputs_of(&films_of(&spec, &finish_of(&spec, Piece::Frame { rows: 100 }), 1));
     let fails = |piece: Piece| {
         let finish = finish_of(&spec, piece);
-        let error = make_piece(&spec, &finish, &inputs, &AtomicBool::new(false)).unwrap_err();
+        let error = make_piece(&spec, &finish, &inputs, &Running::default()).unwrap_err();
         assert!(matches!(error, FinishError::Piece(_)), "{error:?} for {piece:?}");
     };
     for (first, rows) in [(0, 0), (0, 31), (1, 32), (96, 5), (128, 32), (64, u32::MAX), (16, 84)] {
@@ -161,7 +161,9 @@ fn a_stopped_piece_ends_early() {
     let spec = spec(96, 100, 32);
     let stopped = |piece: Piece, inputs: &Inputs| {
         let finish = finish_of(&spec, piece);
-        make_piece(&spec, &finish, inputs, &AtomicBool::new(true)).unwrap_err()
+        let stop = AtomicBool::new(true);
+        let running = Running { stop: Some(&stop), ..Running::default() };
+        make_piece(&spec, &finish, inputs, &running).unwrap_err()
     };
     // There is no film at all: nothing is read.
     for piece in [Piece::Band { first: 0, rows: 32 }, Piece::Frame { rows: 100 }] {

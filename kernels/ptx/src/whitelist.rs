@@ -64,9 +64,14 @@ const INTEGER_OPCODES: [&str; 31] = [
 const INTEGER_MODIFIERS: [&str; 10] =
     ["lo", "hi", "wide", "cc", "l", "r", "wrap", "clamp", "shiftamt", "s32"];
 /// How persistent threads share out work: whole warps agree on an index. No float goes through
-/// them.
-const WARP_OPCODES: [&str; 4] =
-    ["shfl.sync.idx.b32", "vote.sync.ballot.b32", "vote.sync.any.pred", "bar.warp.sync"];
+/// them. And how blocks wait for what they share.
+const WARP_OPCODES: [&str; 5] = [
+    "shfl.sync.idx.b32",
+    "vote.sync.ballot.b32",
+    "vote.sync.any.pred",
+    "bar.warp.sync",
+    "bar.sync",
+];
 const ATOMIC_MODIFIERS: [&str; 19] = [
     "global", "shared", "relaxed", "gpu", "cta", "add", "min", "max", "and", "or", "xor", "exch",
     "cas", "u32", "u64", "b32", "b64", "s32", "s64",

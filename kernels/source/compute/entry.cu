@@ -21,8 +21,9 @@ __constant__ u32 samples;
 __constant__ u32 pass;
 }
 
-TESSERA_KERNEL(256, 1) denoise(ComputeChunk chunk) {
-    const u32 local = thread_index();
+TESSERA_KERNEL(128, 3) denoise(ComputeChunk chunk) {
+    static_assert(DENOISE_THREADS == 128, "a thread for each pixel of a tile");
+    TESSERA_SHARED static DenoiseShared shared;
     DenoiseInputs inputs;
     inputs.picture = picture;
     inputs.albedo = albedo;
@@ -30,7 +31,7 @@ TESSERA_KERNEL(256, 1) denoise(ComputeChunk chunk) {
     inputs.depth = depth;
     inputs.samples = samples;
     inputs.pass = pass;
-    if (local < chunk.count) denoise_index(chunk, inputs, local);
+    denoise_chunk(chunk, inputs, shared);
 }
 
 TESSERA_KERNEL(256, 1) merge(ComputeChunk chunk) {

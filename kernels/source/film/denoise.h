@@ -10,8 +10,8 @@
 // order, so that no cut of a frame shows. Products are not fused here: where a processor lacks the
 // instruction, fma_ is a function call, and these are innermost loops.
 //
-// Owns what is computed. Devices go pixel by pixel (compute/denoise.h), hosts by tiles and eight
-// pixels at once (denoise_tile.h). `F` is a float, or eight.
+// Owns what is computed. Both go by tiles: devices with a block of threads (compute/denoise.h),
+// hosts with eight pixels at once (denoise_tile.h). `F` is a float, or eight.
 #pragma once
 
 #include "math/logarithm.h"
@@ -135,30 +135,42 @@ TESSERA_FN void denoise_solve(const F* sums, F* apart) {
     F matrix[DENOISE_TERMS][DENOISE_TERMS];
     F right[DENOISE_TERMS][COLORS];
     const F scale = F(1.0f) / sums[0];
+    TESSERA_UNROLL
     for (i32 j = 0; j < DENOISE_TERMS; ++j) {
+        TESSERA_UNROLL
         for (i32 k = 0; k <= j; ++k, ++sums) matrix[j][k] = *sums * scale;
+        TESSERA_UNROLL
         for (i32 k = 0; k < COLORS; ++k, ++sums) right[j][k] = *sums * scale;
         if (j > 0)
             matrix[j][j] = matrix[j][j] + (matrix[j][j] * F(DENOISE_RIDGE) + F(DENOISE_RIDGE));
     }
+    TESSERA_UNROLL
     for (i32 j = 0; j < DENOISE_TERMS; ++j) {  // the diagonal is kept inverted
+        TESSERA_UNROLL
         for (i32 k = 0; k <= j; ++k) {
             F rest = matrix[j][k];
+            TESSERA_UNROLL
             for (i32 i = 0; i < k; ++i) rest = rest - matrix[j][i] * matrix[k][i];
             matrix[j][k] = k < j ? rest * matrix[k][k] : F(1.0f) / sqrt_(max_(rest, F(1e-8f)));
         }
+        TESSERA_UNROLL
         for (i32 c = 0; c < COLORS; ++c) {
             F rest = right[j][c];
+            TESSERA_UNROLL
             for (i32 i = 0; i < j; ++i) rest = rest - matrix[j][i] * right[i][c];
             right[j][c] = rest * matrix[j][j];
         }
     }
+    TESSERA_UNROLL
     for (i32 j = DENOISE_TERMS - 1; j >= 0; --j) {
+        TESSERA_UNROLL
         for (i32 c = 0; c < COLORS; ++c) {
             F rest = right[j][c];
+            TESSERA_UNROLL
             for (i32 i = j + 1; i < DENOISE_TERMS; ++i) rest = rest - matrix[i][j] * right[i][c];
             right[j][c] = rest * matrix[j][j];
         }
     }
+    TESSERA_UNROLL
     for (i32 c = 0; c < COLORS; ++c) apart[c] = right[0][c];
 }

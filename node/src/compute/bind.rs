@@ -3,7 +3,8 @@
 
 use super::bind_error::BindError;
 use super::notes::{Accesses, chunk_multiple, notes_chunks, output_elements, stored_elements};
-use super::values::{builtin_values, bytes_of};
+pub(crate) use super::values::builtin_values;
+use super::values::bytes_of;
 use super::variables::{find, is_array, is_output, known, wrong};
 use tessera_kernels::compute::{ArrayParams, BLOCK_THREADS, ChunkParams, ENTRY};
 use tessera_protocol::compute::{Block, ComputeSpec, Domain, Element, Program};

@@ -7,21 +7,25 @@ mod bind_error;
 mod compile;
 mod includes;
 mod notes;
+mod pass;
 mod picture;
 mod prepare;
 mod values;
 mod variables;
 
+pub(crate) use bind::builtin_values;
 pub use bind::{Bound, Writable, bind, chunk_multiple_of, output_names};
 pub use bind_error::BindError;
 pub use compile::{Compiled, Header, compile};
 pub use includes::{BadInclude, Include, includes};
 pub use notes::{output_elements, stored_elements};
+pub(crate) use pass::{PreparedPass, planes_of};
 pub(crate) use prepare::Preparations;
 pub use tessera_kernels::compute::{HEADER, ptx as builtin_ptx};
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tessera_kernels::compute::{Builtin, ChunkParams, VariableKind};
 use tessera_protocol::FrameNumber;
 use tessera_protocol::compute::{ChunkValues, ComputeSpec, Element, Partial};
@@ -139,6 +143,12 @@ impl PreparedCompute {
 fn part(bytes: &[u8], (start, length): (u64, u64)) -> &[u8] {
     let end = (start + length).min(bytes.len() as u64);
     bytes.get(start as usize..end as usize).unwrap_or_default()
+}
+
+/// Returns an id that no other frame of this process has.
+fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Returns the numbers of a built-in kernel, for the CPU.

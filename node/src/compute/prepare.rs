@@ -2,14 +2,13 @@
 
 use super::array_file::{unreadable, words_for};
 use super::values::builtin_numbers;
-use super::{Header, LoadedArray, PreparedCompute, Source, picture};
+use super::{Header, LoadedArray, PreparedCompute, Source, next_id, picture};
 use crate::frame_memory::{Claim, Held, NotPrepared};
 use crate::scene::fetch::Fetcher;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tessera_kernels::compute::builtin;
 use tessera_protocol::compute::{ComputeSpec, InputArray, Program, npy};
@@ -124,8 +123,7 @@ async fn prepare(
     spec: &ComputeSpec,
     (number, feed): (FrameNumber, Option<BlobHash>),
 ) -> Result<PreparedCompute, Failure> {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    let id = NEXT.fetch_add(1, Ordering::Relaxed);
+    let id = next_id();
     let folder = Folder::new(views)?;
     let source = source(fetcher, &folder, spec).await?;
     let mut arrays = Vec::new();

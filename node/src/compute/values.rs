@@ -158,7 +158,7 @@ pub(crate) fn builtin_numbers(name: &str, spec: &ComputeSpec) -> Result<Vec<u32>
 }
 
 /// Returns the kernel's variables by name, and their bytes.
-pub(super) fn builtin_values(
+pub(crate) fn builtin_values(
     name: &str,
     spec: &ComputeSpec,
 ) -> Result<Vec<(String, Vec<u8>)>, BindError> {

@@ -11,7 +11,7 @@ use tessera_protocol::node::{Finish, Piece};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn lane(
-    finisher: impl Fn(&PreparedPiece, &AtomicBool) -> Result<Vec<u8>, FinishError>
+    finisher: impl Fn(&PreparedPiece, &Running<'_>) -> Result<Vec<u8>, FinishError>
     + Send
     + Sync
     + 'static,
@@ -54,7 +54,8 @@ fn rows_of(piece: &PreparedPiece) -> u32 {
 }
 
 /// Waits until a unit is stopped.
-fn until_stopped(stop: &AtomicBool) -> Result<Vec<u8>, FinishError> {
+fn until_stopped(running: &Running<'_>) -> Result<Vec<u8>, FinishError> {
+    let stop = running.stop.expect("units can be stopped");
     let start = Instant::now();
     while !stop.load(Ordering::Acquire) {
         assert!(start.elapsed() < PATIENCE, "nobody stops it");
@@ -76,8 +77,8 @@ fn pieces_are_made_one_after_another() {
 
 #[test]
 fn a_cancelled_piece_stops_and_the_next_is_made() {
-    let lane = lane(|piece, stop| match rows_of(piece) {
-        1 => until_stopped(stop),
+    let lane = lane(|piece, running| match rows_of(piece) {
+        1 => until_stopped(running),
         _ => Ok(vec![7]),
     });
     let [first, withdrawn, last] = [1, 2, 3].map(|rows| submit(&lane, rows));
@@ -147,7 +148,7 @@ fn time_counts_for_the_device_that_asked() {
 
 #[test]
 fn the_time_of_a_unit_grows_while_it_runs() {
-    let lane = lane(|_, stop| until_stopped(stop));
+    let lane = lane(|_, running| until_stopped(running));
     let pending = submit(&lane, 1);
     while lane.busy() < Duration::from_millis(5) {
         std::thread::yield_now();
@@ -158,7 +159,7 @@ fn the_time_of_a_unit_grows_while_it_runs() {
 
 #[test]
 fn units_that_wait_end_with_their_device() {
-    let lane = lane(|_, stop| until_stopped(stop));
+    let lane = lane(|_, running| until_stopped(running));
     let [first, second] = [1, 2].map(|rows| submit(&lane, rows));
     while !first.cancel.has_begun() {
         std::thread::yield_now();

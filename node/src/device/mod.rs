@@ -6,7 +6,7 @@
 //! begins the next unit with the threads that have no more blocks of the present one.
 //!
 //! Finishing units are made by threads of the host, one after another, beside what the device
-//! renders. They never reach a worker process.
+//! renders. Only passes of the denoiser reach a worker process, as compute units.
 
 mod cancel;
 mod cpu;
@@ -104,6 +104,17 @@ pub type Finish = Box<dyn FnOnce(Result<UnitOutput, DeviceError>) + Send>;
 /// Takes the text of a unit, from a thread of the device.
 pub type TextSink = Arc<dyn Fn(String) + Send + Sync>;
 
+/// Whose data a compute unit brings to a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// It is not known.
+    Unknown,
+    /// The owner's with this number of an identity.
+    Owner(u64),
+    /// Frames of anybody, for this program's own kernels.
+    Frames,
+}
+
 /// Work of a unit.
 #[derive(Clone)]
 pub enum Work {
@@ -118,9 +129,8 @@ pub enum Work {
     Compute {
         /// Kernel and inputs of the job.
         job: Arc<PreparedCompute>,
-        /// Number of the owner's identity; None if it is not known. A device has one owner's data
-        /// at a time.
-        owner: Option<u64>,
+        /// Whose data it is. A device has that of one at a time.
+        whose: Whose,
         /// First index of the domain to compute.
         first: u64,
         /// Number of indices.
@@ -129,7 +139,7 @@ pub enum Work {
         /// the unit; not called if that is nothing.
         text: TextSink,
     },
-    /// A piece of a frame's files. It is made by threads of the host, also for a GPU.
+    /// A piece of a frame's files. It is made by threads of the host; a GPU may denoise it.
     Finish(Arc<PreparedPiece>),
 }
 

@@ -219,7 +219,8 @@ impl Opened<'_> {
             let name = format!("cuda:{slot}");
             let host = HostLane::new(self.host()?);
             let device = (name.clone(), found);
-            let open = CudaDevice::open(&command, device, self.config.watchdog, host);
+            let settings = (self.config.watchdog, self.config.denoise);
+            let open = CudaDevice::open(&command, device, settings, host);
             group.push((name, open.map_err(DeviceOpenError::System)?));
         }
         if group.is_empty() {

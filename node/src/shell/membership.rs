@@ -4,7 +4,9 @@
 use super::Shell;
 use super::delivery::Delivery;
 use super::event::Session;
+use crate::config::Finishes;
 use std::time::Instant;
+use tessera_protocol::device::DeviceKind;
 use tessera_protocol::node::{CoordinatorToNode, Join, NodeToCoordinator};
 
 impl Shell {
@@ -23,7 +25,7 @@ impl Shell {
             scenes: self.scenes_told.clone(),
             nvrtc: self.opened.compiler,
             unconfined: self.config.sandbox.check().ok().flatten(),
-            finishing: self.config.finishes.then(tessera_finishing::fingerprint),
+            finishing: self.finishes().then(tessera_finishing::fingerprint),
         };
         self.heartbeats = 0;
         self.live.clear();
@@ -35,6 +37,17 @@ impl Shell {
     }
 
     /// Logs what an operator wishes of the node.
+    /// Returns whether this node finishes frames.
+    fn finishes(&self) -> bool {
+        match self.config.finishes {
+            Finishes::Always => true,
+            Finishes::WithCuda => {
+                self.devices_told.iter().any(|device| device.kind == DeviceKind::Cuda)
+            }
+            Finishes::Never => false,
+        }
+    }
+
     pub(super) fn note_wishes(&mut self, message: &CoordinatorToNode) {
         match message {
             CoordinatorToNode::Leave => {

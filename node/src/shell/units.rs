@@ -5,7 +5,9 @@ use super::logs::source_of;
 use super::results::Attempt;
 use super::{Given, Shell};
 use crate::agent::Rendered;
-use crate::device::{CancelToken, DeviceError, DeviceUnit, Finish, TextSink, UnitOutput, Work};
+use crate::device::{
+    CancelToken, DeviceError, DeviceUnit, Finish, TextSink, UnitOutput, Whose, Work,
+};
 use crate::job::unit_params;
 use crate::status::FirstUnit;
 use std::sync::Arc;
@@ -62,7 +64,8 @@ impl Shell {
                     let _ = events.send(Event::KernelText { lease, text });
                 });
                 let owner = self.owners.of(lease.unit.job);
-                Work::Compute { job, owner, first, count, text }
+                let whose = owner.map_or(Whose::Unknown, Whose::Owner);
+                Work::Compute { job, whose, first, count, text }
             }
             (_, AnyFrame::Piece(piece), Task::Finish(_)) => Work::Finish(piece),
             // The agent has checked that job and unit have the same kind, and frames are prepared

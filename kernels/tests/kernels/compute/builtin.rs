@@ -59,6 +59,7 @@ fn on_device(
     bits: &[u32],
 ) -> Vec<u32> {
     let module = Arc::new(Module::parse(ptx()).unwrap());
+    let threads = module.kernel(kernel.name).unwrap().threads_max;
     let mut machine = Machine::new(Settings::default());
     let loaded = machine.load(&module).unwrap();
     let mut addresses = Vec::new();
@@ -83,9 +84,9 @@ fn on_device(
         let out = machine.allocate(bytes.len() as u64).unwrap();
         machine.fill(out, 0, bytes.len() as u64).unwrap();
         let params = ChunkParams { out, ..*chunk }.to_bytes();
-        let grid = [chunk.count.div_ceil(256), 1, 1];
+        let grid = [chunk.count.div_ceil(threads), 1, 1];
         machine
-            .launch(&loaded, kernel.name, grid, [256, 1, 1], 0, &params, &Limits::default())
+            .launch(&loaded, kernel.name, grid, [threads, 1, 1], 0, &params, &Limits::default())
             .unwrap();
         machine.read(out, &mut bytes).unwrap();
         machine.free(out).unwrap();
@@ -238,6 +239,19 @@ fn denoised_pictures_match_the_host() {
     // its half.
     assert!(compare("denoise", [width, height, 2], 3, 101, &arrays, &[7.0, 0.0]) > 500);
     assert!(compare("denoise", [width, height, 1], 3, 64, &arrays, &[2.0, 1.0]) > 300);
+}
+
+#[test]
+fn pictures_of_several_tiles_are_denoised_as_on_the_host() {
+    // Discs reach into other tiles on every side, and windows turn more than once.
+    let (width, height) = (43, 45);
+    let frame = noisy(width as usize, height as usize);
+    let (rows, columns) = (u64::from(height), u64::from(width));
+    let shapes: [&[u64]; 4] =
+        [&[2, rows, columns, 3], &[rows, columns, 3], &[rows, columns, 3], &[rows, columns]];
+    let arrays: Vec<HostArray<'_>> =
+        frame.iter().zip(shapes).map(|(values, shape)| HostArray { values, shape }).collect();
+    assert!(compare("denoise", [width, height, 2], 3, 3000, &arrays, &[64.0, 0.0]) > 5000);
 }
 
 #[test]

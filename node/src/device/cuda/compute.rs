@@ -7,15 +7,16 @@ use super::command::WorkerCommand;
 use super::event::Event;
 use super::output::Output;
 use super::shared::Shared;
-use crate::compute::{PreparedCompute, Source, Writable, bind};
+use crate::compute::{PreparedCompute, Source, Writable, bind, builtin_values};
 use crate::device::worker::message::{Order, Report, UnitError, Written};
 use crate::device::worker::{FoundDevice, Refusal};
-use crate::device::{CancelToken, DeviceError, DeviceUnit, UnitOutput, Work};
-use std::sync::Arc;
+use crate::device::{CancelToken, DeviceError, DeviceUnit, UnitOutput, Whose, Work};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tessera_kernels::compute::ptx;
+use tessera_kernels::compute::{Builtin, ptx};
 use tessera_protocol::ComputeSpec;
 use tessera_protocol::compute::{Block, Layout, OutputArray};
 use tessera_transport::error::chain;
@@ -42,9 +43,44 @@ pub(super) enum ToLane {
     LetGo,
 }
 
-/// The thread and its channel.
+/// The way to the thread. It is closed before the thread is waited for.
+pub(super) struct Door {
+    units: Mutex<Option<Sender<ToLane>>>,
+    /// Units that were given to the thread and have not ended.
+    under_way: AtomicUsize,
+}
+
+impl Door {
+    fn sender(&self) -> Option<Sender<ToLane>> {
+        self.units.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns whether the thread has no unit.
+    pub(super) fn is_idle(&self) -> bool {
+        self.under_way.load(Ordering::Acquire) == 0
+    }
+
+    pub(super) fn submit(self: &Arc<Self>, unit: DeviceUnit) {
+        let (door, ended) = (self.clone(), unit.finish);
+        self.under_way.fetch_add(1, Ordering::AcqRel);
+        let finish = Box::new(move |result| {
+            door.under_way.fetch_sub(1, Ordering::AcqRel);
+            ended(result);
+        });
+        let unit = ToLane::Unit(DeviceUnit { finish, ..unit });
+        let unsent = match self.sender() {
+            Some(units) => units.send(unit).err().map(|unsent| unsent.0),
+            None => Some(unit),
+        };
+        if let Some(ToLane::Unit(unit)) = unsent {
+            (unit.finish)(Err(DeviceError::Cancelled));
+        }
+    }
+}
+
+/// The thread and the way to it.
 pub(super) struct ComputeLane {
-    units: Option<Sender<ToLane>>,
+    door: Arc<Door>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -57,31 +93,32 @@ impl ComputeLane {
     ) -> std::io::Result<Self> {
         let (units, received) = channel();
         let name = format!("{} compute", shared.info().slot);
-        let lane = Lane { command, device, shared, supervisor, worker: None, owner: None };
+        let lane =
+            Lane { command, device, shared, supervisor, worker: None, whose: Whose::Unknown };
         let thread = std::thread::Builder::new().name(name).spawn(move || lane.run(&received))?;
-        Ok(Self { units: Some(units), thread: Some(thread) })
+        let door = Door { units: Mutex::new(Some(units)), under_way: AtomicUsize::new(0) };
+        Ok(Self { door: Arc::new(door), thread: Some(thread) })
     }
 
     pub(super) fn submit(&self, unit: DeviceUnit) {
-        let unsent = match &self.units {
-            Some(units) => units.send(ToLane::Unit(unit)).err().map(|unsent| unsent.0),
-            None => Some(ToLane::Unit(unit)),
-        };
-        if let Some(ToLane::Unit(unit)) = unsent {
-            (unit.finish)(Err(DeviceError::Cancelled));
-        }
+        self.door.submit(unit);
+    }
+
+    /// Returns the way to the thread.
+    pub(super) fn door(&self) -> Arc<Door> {
+        self.door.clone()
     }
 
     /// Returns the channel to the thread, for the part that shares the device. It must be dropped
     /// before this value.
     pub(super) fn way(&self) -> Option<Sender<ToLane>> {
-        self.units.clone()
+        self.door.sender()
     }
 }
 
 impl Drop for ComputeLane {
     fn drop(&mut self) {
-        drop(self.units.take());
+        drop(self.door.units.lock().unwrap_or_else(PoisonError::into_inner).take());
         if let Some(thread) = self.thread.take() {
             // The owner of the device cancels its present unit.
             let _ = thread.join();
@@ -95,8 +132,8 @@ struct Lane {
     shared: Arc<Shared>,
     supervisor: Sender<Event>,
     worker: Option<Worker>,
-    /// Owner of the last unit's job; None if it is not known.
-    owner: Option<u64>,
+    /// Whose data the worker has.
+    whose: Whose,
 }
 
 /// A worker process that serves compute jobs.
@@ -106,16 +143,18 @@ struct Worker {
     output: Output,
     /// The loaded job, and the threads of a block.
     loaded: Option<(u64, Block)>,
+    /// The built-in kernel that is loaded, and the threads of a block.
+    builtin: Option<(&'static Builtin, Block)>,
 }
 
 impl Lane {
     fn run(mut self, units: &Receiver<ToLane>) {
         while let Some(DeviceUnit { work, cancel, finish }) = self.next(units) {
-            let Work::Compute { job, owner, first, count, text } = work else {
+            let Work::Compute { job, whose, first, count, text } = work else {
                 finish(Err(DeviceError::Failed("this lane computes".into())));
                 continue;
             };
-            self.admit(owner);
+            self.admit(whose);
             let mut result = match self.shared.is_ready() && cancel.begin() {
                 true => self.compute(&job, (first, count), &cancel),
                 false => Err(DeviceError::Cancelled),
@@ -155,12 +194,12 @@ impl Lane {
 
     /// Ends a worker that has served another owner. What its kernels left in the device's memory,
     /// in shared memory and in registers is out of reach of other processes: the driver clears it.
-    fn admit(&mut self, owner: Option<u64>) {
-        let is_same = owner.is_some() && self.owner == owner;
+    fn admit(&mut self, whose: Whose) {
+        let is_same = whose != Whose::Unknown && self.whose == whose;
         if !is_same {
             self.end_worker();
         }
-        self.owner = owner;
+        self.whose = whose;
     }
 
     /// Ends the worker. Its end is announced, so that others can ask for its memory.
@@ -278,7 +317,7 @@ impl Lane {
             .map_err(|error| DeviceError::Worker(format!("cannot start a worker: {error}")))?;
         child
             .order(Order::Compute { ordinal: self.device.ordinal, uuid: self.device.uuid.clone() });
-        let mut worker = Worker { child, heard, output, loaded: None };
+        let mut worker = Worker { child, heard, output, loaded: None, builtin: None };
         loop {
             match worker.wait(PREPARE, cancel)? {
                 (Report::Opened(_), _) => return Ok(worker),
@@ -355,6 +394,19 @@ impl Worker {
     ) -> Result<Block, DeviceError> {
         self.loaded = None;
         let name = job.spec.program.name();
+        let unfit = |error| DeviceError::Program(format!("kernel `{name}`: {}", chain(&error)));
+        if let Some((kernel, block)) = self.builtin
+            && matches!(&job.source, Source::Builtin(wanted) if *wanted == kernel)
+        {
+            // It keeps nothing from one frame to the next.
+            let values = builtin_values(name, &job.spec).map_err(unfit)?;
+            self.child.order(Order::OtherInputs);
+            self.send_values(values);
+            self.child.send_inputs(job.clone());
+            self.loaded = Some((job.id, block));
+            return Ok(block);
+        }
+        self.builtin = None;
         let ptx: Arc<str> = match &job.source {
             Source::Builtin(_) => ptx().into(),
             Source::Ptx(ptx) => ptx.clone(),
@@ -375,8 +427,7 @@ impl Worker {
             }
         };
         let bound = bind(&ptx, &job.spec);
-        let bound = bound
-            .map_err(|error| DeviceError::Program(format!("kernel `{name}`: {}", chain(&error))))?;
+        let bound = bound.map_err(unfit)?;
         let (Block { x, y, z }, shared_bytes) = (bound.block, bound.shared_bytes);
         let order = Order::Program { entry: bound.entry, block: [x, y, z], shared_bytes };
         self.child.order_with(order, ptx.as_bytes().to_vec());
@@ -384,9 +435,7 @@ impl Worker {
             (Report::Loaded, _) => {}
             (report, _) => return Err(refused(name, report)),
         }
-        for (name, value) in bound.values {
-            self.child.order_with(Order::Variable { name }, value);
-        }
+        self.send_values(bound.values);
         for output in &job.spec.outputs {
             let (name, channels) = (output.name.clone(), output.channels.into());
             let element = output.element.number();
@@ -397,7 +446,16 @@ impl Worker {
             self.child.order(Order::Restore { name, is_zero });
         }
         self.loaded = Some((job.id, bound.block));
+        if let Source::Builtin(kernel) = &job.source {
+            self.builtin = Some((kernel, bound.block));
+        }
         Ok(bound.block)
+    }
+
+    fn send_values(&self, values: Vec<(String, Vec<u8>)>) {
+        for (name, value) in values {
+            self.child.order_with(Order::Variable { name }, value);
+        }
     }
 }
 

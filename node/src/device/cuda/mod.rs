@@ -7,11 +7,13 @@
 //!                    monitor ─ Xid ─┘ ◄══ pipe ══ worker ─► NVML
 //! ```
 //!
-//! Finishing units stay in the node: threads of the host make them.
+//! Finishing units stay in the node: threads of the host make them. A device that is faster at it
+//! computes their passes of the denoiser, as compute units.
 
 mod child;
 mod command;
 mod compute;
+mod denoise;
 mod event;
 mod flight;
 mod health;
@@ -34,12 +36,14 @@ use super::host_thread::HostLane;
 use super::worker::{FoundDevice, Refusal};
 use super::{Device, DeviceError, DeviceUnit, Work};
 use crate::backoff::Backoff;
+use crate::config::DenoiseOn;
 use compute::ComputeLane;
+use denoise::{DeviceDenoiser, Verdict};
 use event::Event;
 use health::Health;
 use shared::Shared;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use supervisor::{FirstStart, State, Supervisor};
@@ -83,7 +87,7 @@ impl CudaDevice {
     pub(crate) fn open(
         command: &WorkerCommand,
         (slot, found): (String, FoundDevice),
-        watchdog: Watchdog,
+        (watchdog, denoise): (Watchdog, DenoiseOn),
         host: HostLane,
     ) -> std::io::Result<Opening> {
         let (events, received) = channel();
@@ -93,6 +97,14 @@ impl CudaDevice {
         key.copy_from_slice(&blake3::hash(found.uuid.as_bytes()).as_bytes()[..16]);
         let compute =
             ComputeLane::new(command.clone(), found.clone(), (shared.clone(), events.clone()))?;
+        let denoiser = DeviceDenoiser {
+            slot: slot.clone(),
+            setting: denoise,
+            door: compute.door(),
+            supervisor: events.clone(),
+            verdict: Mutex::new(Verdict::default()),
+        };
+        let host = host.with_denoiser(Arc::new(denoiser));
         let supervisor = Supervisor {
             command: command.clone(),
             label: slot.clone(),

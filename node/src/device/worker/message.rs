@@ -57,6 +57,8 @@ pub(crate) enum Order {
     /// these threads with this dynamic shared memory. Answered by [`Report::Loaded`] or
     /// [`Report::Unusable`]. The former program is unloaded.
     Program { entry: String, block: [u32; 3], shared_bytes: u32 },
+    /// Forget the inputs, and keep the program for a frame of others.
+    OtherInputs,
     /// Write the payload into a variable of the program. An error is reported in place of the next
     /// chunk's values.
     Variable { name: String },

@@ -171,6 +171,10 @@ impl Serving {
                 let loaded = self.load(&entry, payload, (block, shared_bytes))?;
                 outlet.send(&loaded.map_or_else(|report| report, |()| Report::Loaded), &[]);
             }
+            Order::OtherInputs => {
+                self.problem = None;
+                self.arrays.clear();
+            }
             Order::Variable { name } => self.set(&name, &payload, true)?,
             Order::Restore { name, is_zero } => self.restore(&name, is_zero),
             Order::Array { name, element, shape, bytes } => {
