@@ -6,6 +6,7 @@ use crate::make::ROWS_AT_ONCE;
 use crate::part::{BAND_ROWS, Part};
 use crate::pixels;
 use std::ops::Range;
+use tessera_kernels::denoise::{CHANNELS, COLORS};
 use tessera_protocol::job::{FormatSpec, RenderSpec};
 use tessera_protocol::limits::RESULT_BYTES_MAX;
 use tessera_protocol::node::{Finish, Piece};
@@ -83,7 +84,9 @@ fn films(spec: &RenderSpec, rows: Range<u32>, encoders: &impl Fn(u64) -> u64) ->
             // Each pass holds rows, with room to grow, and gives as many as it takes.
             let beyond = if spec.frame_window().contains(&read) { 1 } else { 3 };
             let held = 2 * 2 * (band + HELD_ROWS).min(height) + 3 * (band + HELD_ROWS);
-            beyond * held * row(noisy_channel(spec) + 3)
+            // A device is sent the rows that a pass reads, and gives what it fits.
+            let sent = (band + HELD_ROWS) * row(CHANNELS + COLORS);
+            beyond * held * row(noisy_channel(spec) + 3) + sent
         }
     };
     // Rows of as many blocks as there are threads, their copies, and what they are compressed to.

@@ -48,11 +48,24 @@ pub(super) struct Door {
     units: Mutex<Option<Sender<ToLane>>>,
     /// Units that were given to the thread and have not ended.
     under_way: AtomicUsize,
+    /// When rendering last asked for the worker's memory.
+    let_go: Mutex<Option<Instant>>,
 }
 
 impl Door {
     fn sender(&self) -> Option<Sender<ToLane>> {
         self.units.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns whether rendering has asked for the worker's memory so recently.
+    pub(super) fn is_short_of_memory(&self, within: Duration) -> bool {
+        let asked = *self.let_go.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.is_some_and(|at| at.elapsed() < within)
+    }
+
+    /// Notes that rendering needs the worker's memory.
+    fn note_let_go(&self) {
+        *self.let_go.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
     /// Returns whether the thread has no unit.
@@ -93,11 +106,15 @@ impl ComputeLane {
     ) -> std::io::Result<Self> {
         let (units, received) = channel();
         let name = format!("{} compute", shared.info().slot);
-        let lane =
-            Lane { command, device, shared, supervisor, worker: None, whose: Whose::Unknown };
+        let door = Arc::new(Door {
+            units: Mutex::new(Some(units)),
+            under_way: AtomicUsize::new(0),
+            let_go: Mutex::new(None),
+        });
+        let (own, worker, whose) = (door.clone(), None, Whose::Unknown);
+        let lane = Lane { command, device, shared, supervisor, door: own, worker, whose };
         let thread = std::thread::Builder::new().name(name).spawn(move || lane.run(&received))?;
-        let door = Door { units: Mutex::new(Some(units)), under_way: AtomicUsize::new(0) };
-        Ok(Self { door: Arc::new(door), thread: Some(thread) })
+        Ok(Self { door, thread: Some(thread) })
     }
 
     pub(super) fn submit(&self, unit: DeviceUnit) {
@@ -131,6 +148,7 @@ struct Lane {
     device: FoundDevice,
     shared: Arc<Shared>,
     supervisor: Sender<Event>,
+    door: Arc<Door>,
     worker: Option<Worker>,
     /// Whose data the worker has.
     whose: Whose,
@@ -159,7 +177,10 @@ impl Lane {
                 true => self.compute(&job, (first, count), &cancel),
                 false => Err(DeviceError::Cancelled),
             };
-            if let Err(DeviceError::OutOfMemory { .. }) = result {
+            // For what the host can do as well, nothing is taken from rendering.
+            if let Err(DeviceError::OutOfMemory { .. }) = result
+                && whose != Whose::Frames
+            {
                 self.end_worker();
                 self.make_renderer_give_up();
                 result = self.compute(&job, (first, count), &cancel);
@@ -186,7 +207,11 @@ impl Lane {
             };
             match next {
                 Ok(ToLane::Unit(unit)) => return Some(unit),
-                Ok(ToLane::LetGo) | Err(RecvTimeoutError::Timeout) => self.end_worker(),
+                Ok(ToLane::LetGo) => {
+                    self.door.note_let_go();
+                    self.end_worker();
+                }
+                Err(RecvTimeoutError::Timeout) => self.end_worker(),
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }

@@ -19,7 +19,7 @@ use tessera_transport::error::chain;
 
 /// Time between two looks at whether the unit was cancelled.
 const TICK: Duration = Duration::from_millis(20);
-/// Time after which a device that has failed is tried again.
+/// Time after which a device is asked again that has failed, or is short of memory.
 const AGAIN: Duration = Duration::from_secs(300);
 /// How often a device can try to be faster than the host. The first time it may load the kernel.
 const TRIES: usize = 2;
@@ -50,7 +50,8 @@ pub(super) enum Verdict {
 impl Denoises for DeviceDenoiser {
     fn pass(&self, rows: &Rows<'_>, wanted: Range<usize>, cancel: &CancelToken) -> Option<Made> {
         // A unit of a user may take minutes. The host has the pass sooner.
-        if !self.door.is_idle() || !self.is_fit(cancel) {
+        let is_free = self.door.is_idle() && !self.door.is_short_of_memory(AGAIN);
+        if !is_free || !self.is_fit(cancel) {
             return None;
         }
         match self.compute(rows, &wanted, cancel) {
