@@ -17,6 +17,7 @@ mod error;
 mod events_file;
 mod folder_claim;
 mod frame_files;
+mod heap;
 mod idle_exit;
 mod inspector;
 mod job_id;

@@ -21,7 +21,7 @@ mod stored;
 mod streams;
 mod trouble;
 
-use crate::access::{Cause, PeerConnection};
+use crate::access::{Admitted, Cause, LivePeer, PeerConnection};
 use crate::meters::Refused;
 use limits::{Guest, Verdict};
 use quinn::Connection;
@@ -31,7 +31,7 @@ pub(crate) use shared::Shared;
 use std::sync::Arc;
 use tessera_protocol::client::Role;
 use tessera_transport::close::close;
-use tessera_transport::{Arriving, CloseCode, Server};
+use tessera_transport::{Arriving, CloseCode, Link, Meter, Server};
 use tokio::task::JoinSet;
 use trouble::settle;
 
@@ -48,7 +48,8 @@ pub(crate) async fn serve(server: Arc<Server>, shared: Arc<Shared>) {
         while connections.try_join_next().is_some() {}
         match shared.gate.arrives(arriving.remote_address(), arriving.is_proven()) {
             Verdict::Establish(guest) => {
-                drop(connections.spawn(connection(arriving, guest, shared.clone())))
+                let welcome = Box::pin(welcome(arriving, guest, shared.clone()));
+                drop(connections.spawn(connection(welcome, shared.clone())))
             }
             Verdict::Prove => arriving.prove(),
             Verdict::Ignore => {
@@ -62,7 +63,31 @@ pub(crate) async fn serve(server: Arc<Server>, shared: Arc<Shared>) {
     while connections.join_next().await.is_some() {}
 }
 
-async fn connection(arriving: Arriving, mut guest: Guest, shared: Arc<Shared>) {
+/// Somebody who was let in, and what keeps the place.
+struct Welcomed {
+    link: Box<Link>,
+    live: Arc<LivePeer>,
+    meter: Arc<Meter>,
+    _guest: Guest,
+    _admitted: Admitted,
+}
+
+/// Serves a connection until its end. Its welcome comes in a box, which is gone when a session
+/// begins: an idle node costs little more than that.
+async fn connection(welcome: impl Future<Output = Option<Welcomed>>, shared: Arc<Shared>) {
+    let Some(Welcomed { link, live, meter, _guest, _admitted }) = welcome.await else { return };
+    let (from, peer) = (link.connection.remote_address(), live.peer().clone());
+    match peer.role {
+        Role::Node => node::serve(link, shared, (live, meter)).await,
+        Role::Viewer | Role::Artist | Role::Operator | Role::Admin => {
+            Box::pin(client::serve(*link, shared, (live, meter))).await;
+        }
+    }
+    tracing::debug!(%from, %peer, "disconnected");
+}
+
+/// Completes the handshake and looks at the peer's identity. None if it was served or turned away.
+async fn welcome(arriving: Arriving, mut guest: Guest, shared: Arc<Shared>) -> Option<Welcomed> {
     let from = arriving.remote_address();
     let link = match arriving.establish(&shared.hello).await {
         Ok(link) => link,
@@ -72,11 +97,12 @@ async fn connection(arriving: Arriving, mut guest: Guest, shared: Arc<Shared>) {
                 let error = &error as &dyn std::error::Error;
                 tracing::info!(%from, error, "connection refused");
             }
-            return;
+            return None;
         }
     };
     let Some(credential) = link.credential.clone() else {
-        return enrol::serve(link, shared).await;
+        enrol::serve(link, shared).await;
+        return None;
     };
     let peer = credential.peer.clone();
     let meter = match guest.becomes(&peer) {
@@ -84,7 +110,8 @@ async fn connection(arriving: Arriving, mut guest: Guest, shared: Arc<Shared>) {
         Err(reason) => {
             shared.meters.refuse(Refused::Share);
             tracing::warn!(%from, %peer, reason, "connection closed");
-            return close(&link.connection, CloseCode::Failed, &reason);
+            close(&link.connection, CloseCode::Failed, &reason);
+            return None;
         }
     };
     link.welcome();
@@ -103,18 +130,14 @@ async fn connection(arriving: Arriving, mut guest: Guest, shared: Arc<Shared>) {
         live.close(&refusal);
         let about = format!("from {from}: {}", refusal.text);
         let who = peer.to_string();
-        return shared.access.tell_refusal(Cause::Failure(&who), "turned away", about).await;
+        shared.access.tell_refusal(Cause::Failure(&who), "turned away", about).await;
+        return None;
     }
     if live.must_renew()
         && let Err(trouble) = renew::before_all(&shared, &live, &link).await
     {
-        return settle(&link.connection, Err(trouble));
+        settle(&link.connection, Err(trouble));
+        return None;
     }
-    match peer.role {
-        Role::Node => node::serve(link, shared, (live, meter)).await,
-        Role::Viewer | Role::Artist | Role::Operator | Role::Admin => {
-            client::serve(link, shared, (live, meter)).await;
-        }
-    }
-    tracing::debug!(%from, %peer, "disconnected");
+    Some(Welcomed { link: Box::new(link), live, meter, _guest: guest, _admitted: admitted })
 }

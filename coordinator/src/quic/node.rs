@@ -1,7 +1,7 @@
 //! A node's session: its join, control messages in both directions, heartbeats, results and blob
 //! reads.
 
-use super::rivals::{self, Entry};
+use super::rivals::{self, Entry, Place};
 use super::shared::Shared;
 use super::streams::{make_room, serve_streams};
 use super::trouble::{Closing, Trouble, settle, wrong_kind};
@@ -11,6 +11,7 @@ use crate::blobs::{BlobRead, GuardedBlobs};
 use crate::driver::{Event, Outgoing, Readable, SessionHandle};
 use crate::farm_log::FarmLog;
 use crate::logs::Sayable;
+use quinn::SendStream;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -47,7 +48,7 @@ type SaidBy = (SessionId, NodeId, String);
 
 /// Serves a node until its connection ends.
 pub(super) async fn serve(
-    link: Link,
+    link: Box<Link>,
     shared: Arc<Shared>,
     (live, meter): (Arc<LivePeer>, Arc<Meter>),
 ) {
@@ -103,16 +104,52 @@ fn log_end(shared: &Shared, peer: &PeerIdentity, (begun, end): (bool, &End)) {
     }
 }
 
+/// A session that the driver knows.
+struct Session<'a> {
+    said_by: SaidBy,
+    control: FrameReceiver,
+    sender: SendStream,
+    queue: mpsc::Receiver<Outgoing>,
+    readable: Readable,
+    sayable: Sayable,
+    _place: Place<'a>,
+}
+
 async fn run(
     link: &Link,
     shared: &Arc<Shared>,
     (session, begun): (SessionId, &mut bool),
     (live, meter): (Arc<LivePeer>, Arc<Meter>),
 ) -> Result<(), Trouble> {
+    // In a box, since it is over soon and sessions are long.
+    let beginning = Box::pin(begin(link, shared, session, (live.clone(), meter.clone())));
+    let Some(of) = beginning.await? else { return Ok(()) };
+    *begun = true;
+    let Session { said_by, mut control, sender, queue, readable, sayable, _place } = of;
+    let mut tasks = JoinSet::new();
+    tasks.spawn(write_control(FrameSender::new(sender), queue, link.connection.clone()));
+    let to = || (link.connection.clone(), link.timing);
+    let said = (said_by.clone(), sayable);
+    tasks.spawn(serve_one_way(shared.clone(), said, to(), meter.clone()));
+    tasks.spawn(serve_blobs(shared.clone(), (said_by, readable, live), to(), meter));
+    // The tasks end with the connection or with this function.
+    read_control(shared, session, &mut control).await?;
+    // A node that leaves says so with the connection's end, which follows.
+    drop(tokio::time::timeout(GOODBYE, link.connection.closed()).await);
+    Ok(())
+}
+
+/// Takes a node's join, and tells the driver. None if the node is not to have its place.
+async fn begin<'a>(
+    link: &Link,
+    shared: &'a Shared,
+    session: SessionId,
+    (live, meter): (Arc<LivePeer>, Arc<Meter>),
+) -> Result<Option<Session<'a>>, Trouble> {
     let limit = link.timing.answer;
     let (sender, control) =
         renew::first_other(shared, &live, link, StreamKind::NodeControl).await?;
-    let mut control = control.metered(meter.clone());
+    let mut control = control.metered(meter);
     let mut join = match control.expect(limit).await? {
         NodeToCoordinator::Join(join) => join,
         _ => return Err(Trouble::Protocol("a node's session begins with its join".into())),
@@ -124,13 +161,13 @@ async fn run(
     let lists = (&shared.rivals, &*shared.access, &*shared.log);
     let _place = match rivals::enter(lists, &live, &join, ends, link.timing.idle).await {
         Entry::Place(place) => place,
-        Entry::Gone => return Ok(()),
+        Entry::Gone => return Ok(None),
         Entry::Refused(reason) => {
             let mut sender = FrameSender::new(sender);
             sender.send(&CoordinatorToNode::Refused { reason: reason.clone() }).await?;
             let _ = sender.finish_and_deliver(GOODBYE).await;
             close(&link.connection, CloseCode::Refused, &reason);
-            return Ok(());
+            return Ok(None);
         }
     };
     let (readable, sayable) = (Readable::default(), Sayable::default());
@@ -152,19 +189,7 @@ async fn run(
     log_begin(shared, link, live.peer());
     let joined = Event::Joined { handle, input: Box::new(input) };
     shared.events.send(joined).await.map_err(|_| Trouble::Stopping)?;
-    *begun = true;
-
-    let mut tasks = JoinSet::new();
-    tasks.spawn(write_control(FrameSender::new(sender), queue, link.connection.clone()));
-    let to = || (link.connection.clone(), link.timing);
-    let said = (said_by.clone(), sayable);
-    tasks.spawn(serve_one_way(shared.clone(), said, to(), meter.clone()));
-    tasks.spawn(serve_blobs(shared.clone(), (said_by, readable, live), to(), meter));
-    // The tasks end with the connection or with this function.
-    read_control(shared, session, &mut control).await?;
-    // A node that leaves says so with the connection's end, which follows.
-    drop(tokio::time::timeout(GOODBYE, link.connection.closed()).await);
-    Ok(())
+    Ok(Some(Session { said_by, control, sender, queue, readable, sayable, _place }))
 }
 
 /// Tells a node that results go to a store elsewhere, if they do.
@@ -307,15 +332,17 @@ async fn serve_one_way(
         let (name, sayable) = (name.clone(), sayable.clone());
         tasks.spawn(async move {
             let accepted = accept_kind(stream, timing.answer).await;
+            // The heartbeats' task stays, and has room for no more than them.
             let result = match accepted.map(|(kind, receiver)| (kind, receiver.metered(meter))) {
                 Ok((StreamKind::Result, receiver)) => {
-                    results::take(&shared, (session, node, &name), receiver, timing).await
+                    let results = results::take(&shared, (session, node, &name), receiver, timing);
+                    Box::pin(results).await
                 }
                 Ok((StreamKind::LiveTile, receiver)) => {
-                    live::take(&shared, session, receiver, timing).await
+                    Box::pin(live::take(&shared, session, receiver, timing)).await
                 }
                 Ok((StreamKind::Log, receiver)) => {
-                    logs::take(&shared, (node, &name), &sayable, receiver).await
+                    Box::pin(logs::take(&shared, (node, &name), &sayable, receiver)).await
                 }
                 Ok((StreamKind::Telemetry, receiver)) => {
                     telemetry(&shared, session, receiver).await
