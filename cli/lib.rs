@@ -118,6 +118,7 @@ fn parse(arguments: Vec<OsString>) -> Result<Cli, Refusal> {
 }
 
 fn run(cli: Cli, telling: Telling) -> Result<Status, CliError> {
+    heap::bound_arenas(&cli.command);
     process_limits::prepare(&cli.command)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {

@@ -38,7 +38,6 @@ use tokio::task::block_in_place;
 
 /// `tessera coordinator`.
 pub(crate) async fn run(args: CoordinatorArgs, telling: Telling) -> Result<Status, CliError> {
-    crate::heap::bound_arenas();
     if args.audit {
         return audit(&args).await;
     }

@@ -84,8 +84,9 @@ fn films(spec: &RenderSpec, rows: Range<u32>, encoders: &impl Fn(u64) -> u64) ->
             // Each pass holds rows, with room to grow, and gives as many as it takes.
             let beyond = if spec.frame_window().contains(&read) { 1 } else { 3 };
             let held = 2 * 2 * (band + HELD_ROWS).min(height) + 3 * (band + HELD_ROWS);
-            // A device is sent the rows that a pass reads, and gives what it fits.
-            let sent = (band + HELD_ROWS) * row(CHANNELS + COLORS);
+            // A device is sent the rows that a pass reads, and gives what it fits, which is put
+            // into planes.
+            let sent = (band + HELD_ROWS) * row(CHANNELS + 2 * COLORS);
             beyond * held * row(noisy_channel(spec) + 3) + sent
         }
     };

@@ -272,7 +272,7 @@ async fn read_control(
         let input = match message {
             NodeToCoordinator::KernelText { lease, text } => {
                 let said = Event::KernelText { session, lease, text };
-                shared.events.send(said).await.map_err(|_| Trouble::Stopping)?;
+                Box::pin(shared.events.send(said)).await.map_err(|_| Trouble::Stopping)?;
                 continue;
             }
             NodeToCoordinator::Join(_) => {
@@ -287,7 +287,9 @@ async fn read_control(
             NodeToCoordinator::Devices(devices) => Input::DevicesChanged { session, devices },
             NodeToCoordinator::Draining => Input::NodeDraining { session },
         };
-        shared.events.send(Event::Input(Box::new(input))).await.map_err(|_| Trouble::Stopping)?;
+        Box::pin(shared.events.send(Event::Input(Box::new(input))))
+            .await
+            .map_err(|_| Trouble::Stopping)?;
     }
     Ok(())
 }
@@ -372,7 +374,7 @@ async fn telemetry(
             )));
         }
         let input = Box::new(Input::Heartbeat { session, heartbeat });
-        shared.events.send(Event::Input(input)).await.map_err(|_| Trouble::Stopping)?;
+        Box::pin(shared.events.send(Event::Input(input))).await.map_err(|_| Trouble::Stopping)?;
     }
     Ok(())
 }

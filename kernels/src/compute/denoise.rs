@@ -1,6 +1,6 @@
 //! The built-in kernel `denoise` on the CPU. It computes a chunk's rows in whole tiles, and drops
-//! the pixels outside the chunk. A device computes pixel by pixel (`source/compute/denoise.h`),
-//! with the same bits.
+//! the pixels outside the chunk. A device has tiles of its own (`source/compute/denoise.h`), and
+//! the same bits.
 
 use super::host::{HostArray, HostError};
 use super::layout::ChunkParams;

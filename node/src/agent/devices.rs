@@ -36,12 +36,16 @@ impl<F: Clone> Agent<F> {
 
     /// Returns the device that a finishing unit counts for; None if the node finishes another one.
     /// They are done one after another, each by all threads for finishing, beside what a device
-    /// renders. Their device times say nothing of its pace.
-    pub(super) fn device_for_piece(&self) -> Option<usize> {
-        let is_cpu =
-            |device: &Device| device.info.as_ref().is_some_and(|info| info.kind == DeviceKind::Cpu);
+    /// renders. Their device times say nothing of its pace. One that is denoised counts for a GPU,
+    /// which may do that for the threads; others for the CPU.
+    pub(super) fn device_for_piece(&self, job: &JobKind) -> Option<usize> {
+        let kind = match job.render().is_some_and(|spec| spec.denoise) {
+            true => DeviceKind::Cuda,
+            false => DeviceKind::Cpu,
+        };
+        let is_of = |device: &Device| device.info.as_ref().is_some_and(|info| info.kind == kind);
         let usable = self.devices.iter().enumerate().filter(|(_, device)| device.usable);
-        let first = usable.min_by_key(|(_, device)| !is_cpu(device));
+        let first = usable.min_by_key(|(_, device)| !is_of(device));
         first.map(|(index, _)| index).filter(|_| self.finishing.is_empty())
     }
 

@@ -177,7 +177,7 @@ impl<F: Clone> Agent<F> {
         match self.frames.get(&frame) {
             Some(Frame::Ready(handle)) => {
                 let device = match frame.is_piece() {
-                    true => self.device_for_piece(),
+                    true => self.device_for_piece(&spec),
                     false => {
                         let left = self.waiting.len() + 1;
                         self.device_with_room((assignment.job, &spec), &self.given(), left)

@@ -36,7 +36,6 @@ impl Shell {
         self.agent.on_connected();
     }
 
-    /// Logs what an operator wishes of the node.
     /// Returns whether this node finishes frames.
     fn finishes(&self) -> bool {
         match self.config.finishes {
@@ -48,6 +47,7 @@ impl Shell {
         }
     }
 
+    /// Logs what an operator wishes of the node.
     pub(super) fn note_wishes(&mut self, message: &CoordinatorToNode) {
         match message {
             CoordinatorToNode::Leave => {

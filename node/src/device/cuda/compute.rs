@@ -11,7 +11,7 @@ use crate::compute::{PreparedCompute, Source, Writable, bind, builtin_values};
 use crate::device::worker::message::{Order, Report, UnitError, Written};
 use crate::device::worker::{FoundDevice, Refusal};
 use crate::device::{CancelToken, DeviceError, DeviceUnit, UnitOutput, Whose, Work};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -50,6 +50,8 @@ pub(super) struct Door {
     under_way: AtomicUsize,
     /// When rendering last asked for the worker's memory.
     let_go: Mutex<Option<Instant>>,
+    /// Whether the worker has a user's data.
+    is_users: AtomicBool,
 }
 
 impl Door {
@@ -68,9 +70,10 @@ impl Door {
         *self.let_go.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
-    /// Returns whether the thread has no unit.
+    /// Returns whether the thread has no unit, and no worker that keeps a user's program and inputs
+    /// for the next one.
     pub(super) fn is_idle(&self) -> bool {
-        self.under_way.load(Ordering::Acquire) == 0
+        self.under_way.load(Ordering::Acquire) == 0 && !self.is_users.load(Ordering::Acquire)
     }
 
     pub(super) fn submit(self: &Arc<Self>, unit: DeviceUnit) {
@@ -110,6 +113,7 @@ impl ComputeLane {
             units: Mutex::new(Some(units)),
             under_way: AtomicUsize::new(0),
             let_go: Mutex::new(None),
+            is_users: AtomicBool::new(false),
         });
         let (own, worker, whose) = (door.clone(), None, Whose::Unknown);
         let lane = Lane { command, device, shared, supervisor, door: own, worker, whose };
@@ -172,6 +176,11 @@ impl Lane {
                 finish(Err(DeviceError::Failed("this lane computes".into())));
                 continue;
             };
+            // The host has it sooner than this lane, once others wait.
+            if whose == Whose::Frames && self.door.under_way.load(Ordering::Acquire) > 1 {
+                finish(Err(DeviceError::Cancelled));
+                continue;
+            }
             self.admit(whose);
             let mut result = match self.shared.is_ready() && cancel.begin() {
                 true => self.compute(&job, (first, count), &cancel),
@@ -193,6 +202,9 @@ impl Lane {
             }
             if let Err(error) = &result {
                 self.after(error);
+            }
+            if self.worker.is_none() {
+                self.shared.compute_holds(0);
             }
             finish(result);
         }
@@ -225,6 +237,7 @@ impl Lane {
             self.end_worker();
         }
         self.whose = whose;
+        self.door.is_users.store(whose != Whose::Frames, Ordering::Release);
     }
 
     /// Ends the worker. Its end is announced, so that others can ask for its memory.
@@ -234,6 +247,7 @@ impl Lane {
             worker.child.end();
         }
         self.shared.compute_holds(0);
+        self.door.is_users.store(false, Ordering::Release);
     }
 
     /// Waits until the rendering worker has given up the scenes that none of its units uses. It
@@ -260,15 +274,27 @@ impl Lane {
         }
     }
 
+    /// Starts a worker if there is none.
+    fn have_worker(
+        &mut self,
+        job: &PreparedCompute,
+        cancel: &CancelToken,
+    ) -> Result<(), DeviceError> {
+        if self.worker.is_none() {
+            // Its context takes memory before anything else does.
+            self.shared.compute_holds(job.input_bytes().max(1));
+            self.worker = Some(self.start(cancel)?);
+        }
+        Ok(())
+    }
+
     fn compute(
         &mut self,
         job: &Arc<PreparedCompute>,
         (first, count): (u64, u32),
         cancel: &CancelToken,
     ) -> Result<UnitOutput, DeviceError> {
-        if self.worker.is_none() {
-            self.worker = Some(self.start(cancel)?);
-        }
+        self.have_worker(job, cancel)?;
         let Some(worker) = &mut self.worker else { return Err(DeviceError::Cancelled) };
         worker.output.begin();
         let layout = job.spec.value_layout(count);
@@ -305,7 +331,10 @@ impl Lane {
                 if time > limit {
                     return Err(overtime(&kernel, &job.spec));
                 }
-                self.shared.computed(time);
+                // The host's lane counts the time of a pass, for which it waits.
+                if self.whose != Whose::Frames {
+                    self.shared.computed(time);
+                }
                 Ok(UnitOutput::of_chunk(job.result((first, count), values), time, device_bytes))
             }
             Ok((Report::Broken(error), _)) => {

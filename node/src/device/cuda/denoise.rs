@@ -21,10 +21,11 @@ use tessera_transport::error::chain;
 const TICK: Duration = Duration::from_millis(20);
 /// Time after which a device is asked again that has failed, or is short of memory.
 const AGAIN: Duration = Duration::from_secs(300);
-/// How often a device can try to be faster than the host. The first time it may load the kernel.
-const TRIES: usize = 2;
-/// A device that takes so many times as long as the host need not try again.
-const HOPELESS: u32 = 20;
+/// How often a device can try to be faster than the host. The first time it may load the kernel,
+/// and rendering takes turns with it.
+const TRIES: usize = 6;
+/// A device that takes so many times as long as the host need not try again at once.
+const HOPELESS: u32 = 200;
 
 /// The denoiser of one device.
 pub(super) struct DeviceDenoiser {
@@ -43,15 +44,16 @@ pub(super) enum Verdict {
     #[default]
     Unknown,
     Yes,
-    /// Not before this time; None is never.
-    No(Option<Instant>),
+    /// Not before this time.
+    No(Instant),
 }
 
 impl Denoises for DeviceDenoiser {
     fn pass(&self, rows: &Rows<'_>, wanted: Range<usize>, cancel: &CancelToken) -> Option<Made> {
         // A unit of a user may take minutes. The host has the pass sooner.
         let is_free = self.door.is_idle() && !self.door.is_short_of_memory(AGAIN);
-        if !is_free || !self.is_fit(cancel) {
+        // A trial takes a while, in which units may have come.
+        if !is_free || !self.is_fit(cancel) || !self.door.is_idle() {
             return None;
         }
         match self.compute(rows, &wanted, cancel) {
@@ -72,7 +74,7 @@ impl DeviceDenoiser {
         match *verdict {
             _ if self.setting == DenoiseOn::Cpu => return false,
             Verdict::Yes => return true,
-            Verdict::No(until) if until.is_none_or(|until| Instant::now() < until) => return false,
+            Verdict::No(until) if Instant::now() < until => return false,
             Verdict::No(_) | Verdict::Unknown => {}
         }
         let device = &self.slot;
@@ -83,19 +85,19 @@ impl DeviceDenoiser {
             }
             Ok(Trial::Slow { took, host }) => {
                 tracing::info!(device, ?took, ?host, "the processor denoises: it is faster");
-                Verdict::No(None)
+                Verdict::No(Instant::now() + AGAIN)
             }
             Ok(Trial::Wrong) => {
                 let reason = "it denoises a known picture wrongly";
                 tracing::warn!(device, reason, "the processor denoises, and the device is tested");
                 // The receiver is gone once the device is closed.
                 let _ = self.supervisor.send(Event::Doubt);
-                Verdict::No(Some(Instant::now() + AGAIN))
+                Verdict::No(Instant::now() + AGAIN)
             }
             Err(DeviceError::Cancelled) => Verdict::Unknown,
             Err(error) => {
                 tracing::warn!(device, reason = chain(&error), "the processor denoises");
-                Verdict::No(Some(Instant::now() + AGAIN))
+                Verdict::No(Instant::now() + AGAIN)
             }
         };
         matches!(*verdict, Verdict::Yes)
@@ -105,7 +107,7 @@ impl DeviceDenoiser {
     fn leave(&self, reason: &str) {
         tracing::warn!(device = self.slot, reason, "the processor denoises");
         let mut verdict = self.verdict.lock().unwrap_or_else(PoisonError::into_inner);
-        *verdict = Verdict::No(Some(Instant::now() + AGAIN));
+        *verdict = Verdict::No(Instant::now() + AGAIN);
     }
 
     /// Has the device and a thread of the host compute the same.
@@ -161,7 +163,7 @@ impl DeviceDenoiser {
         Ok(Some((planes_of(&values), time)))
     }
 
-    /// Runs a unit of the compute lane to its end, which comes soon once `cancel` is cancelled.
+    /// Runs a unit of the compute lane to its end, or until `cancel` is cancelled.
     fn run(&self, work: Work, cancel: &CancelToken) -> Result<UnitOutput, DeviceError> {
         let (sender, ended) = channel();
         let own = CancelToken::default();
@@ -170,7 +172,10 @@ impl DeviceDenoiser {
         loop {
             match ended.recv_timeout(TICK) {
                 Ok(result) => return result,
-                Err(RecvTimeoutError::Timeout) if cancel.is_cancelled() => own.cancel(),
+                Err(RecvTimeoutError::Timeout) if cancel.is_cancelled() => {
+                    own.cancel();
+                    return Err(DeviceError::Cancelled);
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(DeviceError::Cancelled),
             }

@@ -23,7 +23,7 @@ use tessera_kernels::cuda::COMPUTE_CAPABILITY_MIN;
 use tessera_nvrtc::Nvrtc;
 use tessera_protocol::compute::PtxNeeds;
 
-/// A loaded program. It is loaded again for every frame, so that no variable keeps a value of
+/// A loaded program. A user's is loaded again for every frame, so that no variable keeps a value of
 /// another job.
 struct Loaded {
     module: sys::CUmodule,
