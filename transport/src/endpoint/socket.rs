@@ -23,13 +23,10 @@ pub const PACKET_BYTES_MAX: u16 = 6500;
 /// Most streams of each kind that a peer can have open: a few dozen blobs and as many requests at
 /// the same time.
 const STREAMS_MAX: u32 = 256;
-/// The same limit for two-way streams of a node: the blobs of a scene, eight of them at a time,
-/// each by four streams on a long line, and a few requests.
+/// The same limit for a node, which needs results and blobs. QUIC keeps an entry for each possible
+/// stream, so a low limit makes an idle node cheap: a table that has both kinds and takes 112
+/// entries has half as many places as the next one.
 const NODE_STREAMS_MAX: u32 = 48;
-/// The same limit for its one-way streams, of which results, lines and tiles take some for a
-/// moment. QUIC keeps an entry for each possible stream, so a low limit makes an idle node cheap: a
-/// table that has both kinds and takes 56 entries has half as many places as the next one.
-const NODE_ONE_WAY_MAX: u32 = 8;
 /// Bytes of one stream in flight: 8 MiB is 40 MB/s at 200 ms, so that a large blob uses several
 /// streams on such a line. A stream that nobody reads takes a quarter of the connection's.
 pub(crate) const STREAM_WINDOW_BYTES: u32 = 8 << 20;
@@ -120,10 +117,9 @@ fn send_window(round_trip: Duration) -> u64 {
 
 /// Gives a known peer the limits of a member of the farm.
 pub(crate) fn prove(connection: &quinn::Connection, is_node: bool) {
-    let (both, one) =
-        if is_node { (NODE_STREAMS_MAX, NODE_ONE_WAY_MAX) } else { (STREAMS_MAX, STREAMS_MAX) };
-    connection.set_max_concurrent_bi_streams(VarInt::from_u32(both));
-    connection.set_max_concurrent_uni_streams(VarInt::from_u32(one));
+    let streams = VarInt::from_u32(if is_node { NODE_STREAMS_MAX } else { STREAMS_MAX });
+    connection.set_max_concurrent_bi_streams(streams);
+    connection.set_max_concurrent_uni_streams(streams);
     connection.set_receive_window(VarInt::from_u32(CONNECTION_WINDOW_BYTES));
 }
 

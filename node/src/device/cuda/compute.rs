@@ -204,7 +204,8 @@ impl Lane {
                 self.after(error);
             }
             if self.worker.is_none() {
-                self.shared.compute_holds(0);
+                // It may have been announced.
+                self.end_worker();
             }
             finish(result);
         }
