@@ -57,7 +57,7 @@ impl DeviceShape {
     }
 
     /// Returns how many paths a batch begins with at most, on a device with so many bytes of free
-    /// memory: [`DEEP`] times [`DeviceShape::paths_in_flight`], if [`MEMORY_PART`] of the memory is
+    /// memory: eight times [`DeviceShape::paths_in_flight`], if a sixteenth of the memory is
     /// enough for them, but never fewer than that.
     pub fn batch_paths(&self, free_bytes: u64) -> u32 {
         let fit = free_bytes / MEMORY_PART / STAGED_BYTES_MAX;
