@@ -11,12 +11,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tessera_protocol::BlobHash;
 use tessera_protocol::node::Failure;
+use tessera_transport::blob::{self, Ahead};
 use tessera_transport::error::chain;
-use tessera_transport::{BlobError, FrameError, Timing, blob};
-use tokio::sync::watch;
+use tessera_transport::{BlobError, FrameError, Timing};
+use tokio::sync::{Semaphore, watch};
 
 /// Tries for one blob during a session. Lost sessions do not count.
 const TRIES_MAX: u32 = 4;
+/// Blobs that a node fetches at the same time, for all of its jobs. Streams are left for results,
+/// finished frames and what finishing units read.
+const AT_ONCE: usize = 12;
 /// Wait between two tries.
 const TRY_AGAIN: Duration = Duration::from_millis(300);
 
@@ -87,6 +91,8 @@ pub(crate) struct Fetcher {
     /// Longest wait for an answer of the coordinator.
     answer: Duration,
     arriving: Arc<Locks<BlobHash>>,
+    turns: Arc<Semaphore>,
+    ahead: Arc<Ahead>,
 }
 
 impl Fetcher {
@@ -95,7 +101,8 @@ impl Fetcher {
         connection: watch::Receiver<Option<Connection>>,
         answer: Duration,
     ) -> Self {
-        Self { cache, connection, answer, arriving: Arc::default() }
+        let turns = Arc::new(Semaphore::new(AT_ONCE));
+        Self { cache, connection, answer, arriving: Arc::default(), turns, ahead: Arc::default() }
     }
 
     /// Puts the blob at `target`. Fetches it first if it is not in the cache.
@@ -142,10 +149,11 @@ impl Fetcher {
             Err(_) => return Err(FetchError::Stopping),
         };
         let Some(connection) = connection else { return Err(FetchError::Stopping) };
+        let Ok(_turn) = self.turns.acquire().await else { return Err(FetchError::Stopping) };
         let (part, whole) = self.cache.places(hash);
         let timing = Timing { answer: self.answer, ..Timing::default() };
-        let fetched =
-            blob::get_cached(&connection, hash.into(), length, (&part, &whole), &timing).await;
+        let from = (&connection, &*self.ahead);
+        let fetched = blob::get_cached(from, hash.into(), length, (&part, &whole), &timing).await;
         fetched.map_err(|error| FetchError::of(hash, length, error))?;
         let cache = self.cache.clone();
         blocking(move || cache.adopt(hash, length)).await

@@ -3,7 +3,7 @@
 use super::direct::Direct;
 use super::fill::Filling;
 use super::part::{Durability, PartFile};
-use super::ranges::{RANGE_BYTES, priority, streams_for};
+use super::ranges::{Ahead, RANGE_BYTES, priority, streams_for};
 use super::send::{Buffers, send};
 use super::{BlobError, BlobRead, BlobStore, PRIORITY, blocking, file_error};
 use crate::close::cut;
@@ -95,8 +95,8 @@ pub async fn get(
 ) -> Result<u64, BlobError> {
     let target = into.path;
     let open = (into.part(wanted.hash), Durability::Synced);
-    let fetched =
-        fetch_part(connection, (wanted, target), length_max, open, timing, progress).await;
+    let from = (connection, &Ahead::default());
+    let fetched = fetch_part(from, (wanted, target), length_max, open, timing, progress).await;
     let (length, part) = fetched?;
     let (to, existing) = (target.to_owned(), into.existing);
     let placed = part.with(move |part| place(part, &to, existing)).await;
@@ -111,9 +111,10 @@ pub async fn get(
 
 /// Fetches a blob of exactly `length` bytes into the part file `path`, continues an interrupted
 /// fetch, and gives the whole blob the name `to`, which is replaced. Its bytes are checked, but a
-/// power cut may damage them: for caches, which check what they find.
+/// power cut may damage them: for caches, which check what they find. All such fetches of one
+/// connection share `ahead`.
 pub async fn get_cached(
-    connection: &Connection,
+    from: (&Connection, &Ahead),
     wanted: Wanted,
     length: u64,
     (path, to): (&Path, &Path),
@@ -121,7 +122,7 @@ pub async fn get_cached(
 ) -> Result<(), BlobError> {
     let open = (path.to_owned(), Durability::Unsynced);
     let (found, part) =
-        fetch_part(connection, (wanted, path), length, open, timing, &mut |_, _| {}).await?;
+        fetch_part(from, (wanted, path), length, open, timing, &mut |_, _| {}).await?;
     if found != length {
         return Err(BlobError::Shorter { hash: wanted.hash, length: found, expected: length });
     }
@@ -152,7 +153,7 @@ fn place(part: &mut PartFile, to: &Path, existing: Existing) -> io::Result<()> {
 
 /// Fetches a blob into a part, and returns its length and the complete, checked part.
 async fn fetch_part(
-    connection: &Connection,
+    from: (&Connection, &Ahead),
     wanted: (Wanted, &Path),
     length_max: u64,
     (path, durability): (PathBuf, Durability),
@@ -167,18 +168,18 @@ async fn fetch_part(
     };
     let mut part = open().await?;
     let resumed = part.held() > 0;
-    let mut result = fetch(connection, wanted, length_max, &part, timing, progress).await;
+    let mut result = fetch(from, wanted, length_max, &part, timing, progress).await;
     if resumed && matches!(result, Err(BlobError::Corrupt { .. })) {
         // The rest of a former fetch may be at fault (its disk, or another blob's bytes). Try once
         // more from the beginning.
         part = open().await?;
-        result = fetch(connection, wanted, length_max, &part, timing, progress).await;
+        result = fetch(from, wanted, length_max, &part, timing, progress).await;
     }
     result.map(|length| (length, part))
 }
 
 async fn fetch(
-    connection: &Connection,
+    (connection, ahead): (&Connection, &Ahead),
     (wanted, target): (Wanted, &Path),
     length_max: u64,
     part: &Filling<PartFile>,
@@ -221,12 +222,20 @@ async fn fetch(
     while let Some(mut receiver) = current.take() {
         // Those that are asked for now arrive while this one is read.
         while asked.len() + 1 < streams && next < length {
-            asked.push_back(ask(connection, wanted, next, range, false).await?);
+            let Some(room) = ahead.take() else { break };
+            asked.push_back((ask(connection, wanted, next, range, false).await?, room));
             next = end(next);
         }
         at = end(at);
         part.fill(&mut receiver, (at, target), timing, &mut progress).await?;
-        current = asked.pop_front();
+        current = match asked.pop_front() {
+            Some((receiver, _room)) => Some(receiver),
+            None if at < length => {
+                next = end(at);
+                Some(ask(connection, wanted, at, range, false).await?)
+            }
+            None => None,
+        };
         if let Some(receiver) = &mut current
             && here(receiver, hash, timing).await? != (at, length)
         {

@@ -16,7 +16,7 @@ pub use direct::{get_range, hash_object, put_file, put_object};
 pub use get::{Existing, Target, Wanted, answer_get, get, get_cached, serve_get};
 pub use part::PartFile;
 pub use put::{put, serve_put};
-pub use ranges::RangeStreams;
+pub use ranges::{Ahead, RangeStreams};
 pub use send::send_all;
 
 use crate::close::CloseCode;

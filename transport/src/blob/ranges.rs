@@ -17,12 +17,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tessera_protocol::stream::{BlobRange, BlobRanges};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 /// Bytes of a range.
 pub(super) const RANGE_BYTES: u64 = STREAM_WINDOW_BYTES as u64;
 /// Most streams of one blob at a time. Together they fill the connection's window.
 const STREAMS_MAX: u128 = 4;
+/// Most ranges that the downloads of one connection have asked for ahead of those that they read.
+/// With one that is read they fill the connection's window.
+const AHEAD_MAX: usize = 3;
 /// Streams of an upload that wait for their turn. Windows allow about four with all of their bytes.
 const WAITING_MAX: usize = 16;
 /// Ranges after which the order of their priorities begins again, so that no other blob waits for
@@ -42,6 +45,26 @@ fn streams(round_trip: u128, of_one_stream: u128) -> usize {
 /// ranges of a blob the first one is needed first.
 pub(super) fn priority(offset: u64) -> i32 {
     super::PRIORITY - (offset / RANGE_BYTES % PRIORITIES) as i32
+}
+
+/// Ranges that the downloads of one connection have asked for ahead of those that they read. All
+/// downloads at once share them: a range ahead holds a stream and a part of the connection's
+/// window, for which the others would wait until it is read, and that may be after theirs.
+#[derive(Debug)]
+pub struct Ahead(Semaphore);
+
+impl Default for Ahead {
+    /// Returns that no range is asked for yet.
+    fn default() -> Self {
+        Self(Semaphore::new(AHEAD_MAX))
+    }
+}
+
+impl Ahead {
+    /// Takes room for one more range; None while others have all of it.
+    pub(super) fn take(&self) -> Option<SemaphorePermit<'_>> {
+        self.0.try_acquire().ok()
+    }
 }
 
 /// The later streams of the uploads of one connection, until they are read.

@@ -11,8 +11,8 @@ use tessera_protocol::stream::{BlobOffer, BlobReceipt, BlobReply, BlobRequest, S
 use tessera_transport::blob::{RangeStreams, Target, get, put, serve_get, serve_put};
 use tessera_transport::frame::{FrameReceiver, FrameSender, accept_kind, open_both};
 use tessera_transport::{
-    BlobError, BlobRead, BlobSink, BlobStore, CloseCode, FarmClient, FrameError, Link, PartFile,
-    SinkError, Timing,
+    BlobError, BlobRead, BlobSink, BlobStore, CloseCode, FarmClient, FrameError, Identity, Link,
+    PartFile, SinkError, Timing,
 };
 
 /// Files in one folder; the whole ones are listed.
@@ -172,9 +172,14 @@ impl Bench {
     }
 
     pub(crate) async fn client(&self) -> FarmClient {
-        let (served, dialled) = self.farm.pair(&self.farm.identity("ada")).await;
+        FarmClient::new(self.link(&self.farm.identity("ada")).await)
+    }
+
+    /// A connection on which blobs are served.
+    pub(crate) async fn link(&self, identity: &Identity) -> Link {
+        let (served, dialled) = self.farm.pair(identity).await;
         serve(served, self.shelf.clone());
-        FarmClient::new(dialled)
+        dialled
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

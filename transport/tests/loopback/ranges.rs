@@ -3,13 +3,16 @@
 
 use crate::blobs::{Bench, bytes_of, quiet};
 use crate::farm::*;
+use std::sync::Arc;
 use std::time::Duration;
+use tessera_protocol::BlobHash;
 use tessera_protocol::stream::{
     BlobOffer, BlobRange, BlobRanges, BlobReceipt, BlobReply, BlobRequest, StreamKind,
 };
-use tessera_transport::blob::{Target, get, put};
+use tessera_transport::blob::{Ahead, Target, get, get_cached, put};
 use tessera_transport::frame::{accept_kind, open_both};
 use tessera_transport::{BlobError, CloseCode, FrameError, FrameSender, Timing};
+use tokio::task::JoinSet;
 
 const RANGE: u64 = 8 << 20;
 /// Three ranges and a part of one.
@@ -39,6 +42,36 @@ async fn a_blob_survives_upload_and_download_in_ranges() {
     let ends = seen.iter().filter(|(held, _)| *held == LENGTH as u64).count();
     assert!(ends >= 2 && seen.iter().all(|(_, all)| *all == LENGTH as u64));
     assert_eq!(bench.ranges_seen(), (4, 3), "four ranges were asked for, and three sent alone");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_fetches_more_blobs_than_it_has_streams_for_all_their_ranges() {
+    let bench = Bench::new();
+    let (bytes, _) = bytes_of(LENGTH);
+    // Of each blob four ranges; a node has 28 streams.
+    let blobs: Vec<BlobHash> = (0..10)
+        .map(|at| {
+            let hash = BlobHash::of(&bytes[at..]);
+            bench.add(hash, &bytes[at..]);
+            hash
+        })
+        .collect();
+    let link = bench.link(&bench.farm.authority.issue(&node("n1")).unwrap()).await;
+    let (ahead, bytes) = (Arc::new(Ahead::default()), Arc::new(bytes));
+    let mut fetched = JoinSet::new();
+    for (at, hash) in blobs.iter().copied().enumerate() {
+        let (part, whole) = (bench.path(&format!("{at}.part")), bench.path(&at.to_string()));
+        let (connection, ahead, bytes) = (link.connection.clone(), ahead.clone(), bytes.clone());
+        fetched.spawn(async move {
+            let (from, length) = ((&connection, &*ahead), (LENGTH - at) as u64);
+            let (places, timing) = ((&*part, &*whole), long_line());
+            get_cached(from, hash.into(), length, places, &timing).await.unwrap();
+            assert!(std::fs::read(whole).unwrap() == bytes[at..], "other bytes came of blob {at}");
+        });
+    }
+    fetched.join_all().await;
+    let (asked, _) = bench.ranges_seen();
+    assert_eq!(asked, 4 * blobs.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]
