@@ -1,6 +1,7 @@
 //! How full a device's launches are: the paths alive at each against those that keep the device
 //! busy. A small device, and a film whose frames are as much smaller than 1920 × 1080 as it is
 //! smaller than one of 132 multiprocessors.
+#![expect(clippy::print_stdout, reason = "the figures are what it is run for")]
 
 use crate::device::bench::{Bench, Pending, another_frame, expected_of, submit};
 use std::collections::VecDeque;
@@ -22,19 +23,20 @@ const DEPTH: u32 = 8;
 /// Units that a node holds for a fast device: `DEPTH_MAX` of its agent.
 const HELD: usize = 256;
 
-/// All units of a frame, in the order of a coordinator: range after range of each tile.
-fn units(samples: u32) -> impl Iterator<Item = UnitParams> {
-    let [across, down] = [0, 1].map(|axis| EDGES[axis] / TILE[axis]);
-    let places = (0..down).flat_map(move |row| (0..across).map(move |column| (column, row)));
-    places.flat_map(move |(column, row)| {
-        (0..samples / UNIT_SAMPLES).map(move |range| UnitParams {
+/// Units of so many samples of some tiles, in the order of a coordinator: range after range of each
+/// tile.
+fn units(tiles: impl Iterator<Item = u32>, first: u32, samples: u32) -> Round {
+    let across = EDGES[0] / TILE[0];
+    tiles
+        .flat_map(|tile| (0..samples / UNIT_SAMPLES).map(move |range| (tile, range)))
+        .map(|(tile, range)| UnitParams {
             frame_width: EDGES[0],
             frame_height: EDGES[1],
-            x: (column * TILE[0]).cast_signed(),
-            y: (row * TILE[1]).cast_signed(),
+            x: (tile % across * TILE[0]).cast_signed(),
+            y: (tile / across * TILE[1]).cast_signed(),
             width: TILE[0],
             height: TILE[1],
-            first_sample: range * UNIT_SAMPLES,
+            first_sample: first + range * UNIT_SAMPLES,
             sample_count: UNIT_SAMPLES,
             seed: 5,
             depth: DEPTH,
@@ -42,12 +44,48 @@ fn units(samples: u32) -> impl Iterator<Item = UnitParams> {
             frame: 1,
             ..UnitParams::default()
         })
-    })
+        .collect()
 }
 
-/// Renders the film, and gives what was watched at each launch of the walk, and the number of those
-/// of known answers.
-fn film(frames: u64, samples: u32) -> (Vec<Watched>, usize) {
+/// Units of a frame that can be handed out at once.
+type Round = VecDeque<UnitParams>;
+
+const fn tiles() -> u32 {
+    (EDGES[0] / TILE[0]) * (EDGES[1] / TILE[1])
+}
+
+/// A frame on its way: the rounds that have not begun, the rest of the one that has, and how many
+/// units of it have not ended.
+struct Frame {
+    rounds: VecDeque<Round>,
+    open: Round,
+    left: usize,
+}
+
+impl Frame {
+    fn of(rounds: impl IntoIterator<Item = Round>) -> Self {
+        let mut frame = Self { rounds: rounds.into_iter().collect(), open: Round::new(), left: 0 };
+        frame.begin_round();
+        frame
+    }
+
+    fn begin_round(&mut self) {
+        self.open = self.rounds.pop_front().unwrap_or_default();
+        self.left = self.open.len();
+    }
+
+    /// Counts the end of a unit. A round begins when the last one is complete.
+    fn ended(&mut self) {
+        self.left -= 1;
+        if self.left == 0 {
+            self.begin_round();
+        }
+    }
+}
+
+/// Renders frames, the units of earlier ones first, and gives what was watched at each launch of
+/// the walk, and the number of those of known answers.
+fn render(mut frames: Vec<Frame>) -> (Vec<Watched>, usize) {
     let watch = Watch {
         kernel: "extend".to_owned(),
         address: ALIVE.stages,
@@ -64,21 +102,23 @@ fn film(frames: u64, samples: u32) -> (Vec<Watched>, usize) {
     });
     let opened = bench.open();
     let device = &*opened.devices[0];
-    let mut pending: VecDeque<(u64, UnitParams, Pending)> = VecDeque::new();
-    let scenes: Vec<_> = (1..=frames).map(another_frame).collect();
-    let check = |(frame, params, pending): (u64, UnitParams, Pending)| {
-        let output = pending.end().expect("a unit");
-        assert_eq!(output.sums.values, expected_of(&scenes[frame as usize], &params), "{params:?}");
-    };
-    for frame in 0..frames {
-        for params in units(samples) {
-            if pending.len() == HELD {
-                pending.pop_front().map(check);
-            }
-            pending.push_back((frame, params, submit(device, &scenes[frame as usize], params)));
+    let mut pending: VecDeque<(usize, UnitParams, Pending)> = VecDeque::new();
+    let scenes: Vec<_> = (1..=frames.len() as u64).map(another_frame).collect();
+    loop {
+        let next = |frames: &mut [Frame]| {
+            let mut open = frames.iter_mut().enumerate();
+            open.find_map(|(index, frame)| Some((index, frame.open.pop_front()?)))
+        };
+        while pending.len() < HELD
+            && let Some((frame, params)) = next(&mut frames)
+        {
+            pending.push_back((frame, params, submit(device, &scenes[frame], params)));
         }
+        let Some((frame, params, unit)) = pending.pop_front() else { break };
+        let output = unit.end().expect("a unit");
+        assert_eq!(output.sums.values, expected_of(&scenes[frame], &params), "{params:?}");
+        frames[frame].ended();
     }
-    pending.into_iter().for_each(check);
     let (film, tests): (Vec<_>, Vec<_>) =
         bench.rack.watched(0).into_iter().partition(|of| of.mark == EDGES[0]);
     (film, tests.len())
@@ -91,16 +131,30 @@ fn share(launches: &[Watched], least: f64) -> f64 {
     full.count() as f64 / launches.len() as f64
 }
 
-#[test]
-fn launches_of_a_film_are_full() {
-    let Ok(frames) = std::env::var("TESSERA_FILLED") else {
+/// Share of the paths of all launches that are in those of [`share`].
+fn share_of_paths(launches: &[Watched], least: f64) -> f64 {
+    let wanted = f64::from(SHAPE.paths_in_flight());
+    let (mut full, mut all) = (0.0, 0.0);
+    for alive in launches.iter().map(|of| f64::from(of.word)) {
+        all += alive;
+        full += if alive >= least * wanted { alive } else { 0.0 };
+    }
+    full / all
+}
+
+/// The number of frames that was asked for, if any was.
+fn asked() -> Option<usize> {
+    let frames = std::env::var("TESSERA_FILLED").ok();
+    if frames.is_none() {
         println!(
             "SKIPPED: paths alive in a film: it takes minutes; set TESSERA_FILLED=4, its frames"
         );
-        return;
-    };
-    let (launches, tests) =
-        film(frames.parse().expect("TESSERA_FILLED is a number of frames"), SAMPLES);
+    }
+    frames.map(|frames| frames.parse().expect("TESSERA_FILLED is a number of frames"))
+}
+
+/// Prints how full launches are, and returns the share of full ones at each depth.
+fn report((launches, tests): &(Vec<Watched>, usize)) -> Vec<f64> {
     let mut full_at = Vec::new();
     for depth in 0..=DEPTH {
         let of: Vec<_> = launches.iter().filter(|of| of.index == depth).copied().collect();
@@ -113,10 +167,44 @@ fn launches_of_a_film_are_full() {
         );
         full_at.push(full);
     }
-    let full = share(&launches, 0.9);
-    println!("{} launches, {full:.3} of them with 0.9 of the wanted paths", launches.len());
+    for least in [0.9, 0.8] {
+        println!(
+            "{} launches: {:.3} of them have {least} of the wanted paths, {:.3} of all paths are \
+             in these",
+            launches.len(),
+            share(launches, least),
+            share_of_paths(launches, least)
+        );
+    }
     println!("{tests} launches of known answers beside them");
+    full_at
+}
+
+#[test]
+fn launches_of_a_film_are_full() {
+    let Some(frames) = asked() else { return };
+    let frame = || Frame::of([units(0..tiles(), 0, SAMPLES)]);
+    let film = render((0..frames).map(|_| frame()).collect());
+    let full_at = report(&film);
     // Some plans have fewer units than others, by when these come.
     assert!(full_at[..3] == [1.0; 3] && full_at[3] > 0.8, "{full_at:?}");
-    assert!(full > 0.5, "{full:.3}");
+    assert!(share(&film.0, 0.9) > 0.5 && share_of_paths(&film.0, 0.9) > 0.9);
+}
+
+/// Frames in rounds, as `--noise` has them: all tiles first, then half of them, then an eighth. A
+/// round waits for the last one's noise, and other frames are rendered meanwhile.
+#[test]
+fn launches_of_rounds_that_overlap_are_full() {
+    let Some(frames) = asked() else { return };
+    let every = |step: usize| (0..tiles()).step_by(step);
+    let frame = || {
+        Frame::of([
+            units(every(1), 0, SAMPLES),
+            units(every(2), SAMPLES, SAMPLES),
+            units(every(8), 2 * SAMPLES, 2 * SAMPLES),
+        ])
+    };
+    let rounds = render((0..frames).map(|_| frame()).collect());
+    report(&rounds);
+    assert!(share(&rounds.0, 0.8) > 0.4 && share_of_paths(&rounds.0, 0.8) > 0.8);
 }

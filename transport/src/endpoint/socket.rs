@@ -25,8 +25,8 @@ pub const PACKET_BYTES_MAX: u16 = 6500;
 const STREAMS_MAX: u32 = 256;
 /// The same limit for a node: it sends up to 8 results and some live tiles and lines at once, and
 /// fetches 12 blobs beside what its finishing units read. QUIC keeps an entry for each possible
-/// stream, so a low limit makes an idle node cheap: a table that has both kinds and takes 56 entries
-/// has half as many places as the next one.
+/// stream, so a low limit makes an idle node cheap: a table that has both kinds and takes 56
+/// entries has half as many places as the next one.
 const NODE_STREAMS_MAX: u32 = 28;
 /// Bytes of one stream in flight: 8 MiB is 40 MB/s at 200 ms, so that a large blob uses several
 /// streams on such a line. A stream that nobody reads takes a quarter of the connection's.

@@ -45,7 +45,7 @@ async fn a_blob_survives_upload_and_download_in_ranges() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_fetches_more_blobs_than_it_has_streams_for_all_their_ranges() {
+async fn blobs_fetched_side_by_side_share_the_ranges_ahead() {
     let bench = Bench::new();
     let (bytes, _) = bytes_of(LENGTH);
     // Of each blob four ranges; a node has 28 streams.
