@@ -112,6 +112,9 @@ pub struct BlobRequest {
     pub end: Option<u64>,
     /// Whether the answer may be where the blob is ([`BlobReply::Elsewhere`]).
     pub direct: bool,
+    /// Ranges of the blob that were asked for before this one and are not read yet. Those that are
+    /// waited for go before those ahead.
+    pub ahead: u8,
 }
 
 /// Offers a blob to the receiving side of a put.

@@ -16,11 +16,11 @@ use tessera_transport::error::chain;
 use tessera_transport::{BlobError, FrameError, Timing};
 use tokio::sync::{Semaphore, watch};
 
-/// Tries for one blob during a session. Lost sessions do not count.
+/// Tries for one blob since it last grew. Lost sessions do not count.
 const TRIES_MAX: u32 = 4;
-/// Blobs that a node fetches at the same time, for all of its jobs. Streams are left for results,
-/// finished frames and what finishing units read.
-const AT_ONCE: usize = 12;
+/// Blobs that a node fetches at the same time, for all of its jobs. Streams are left for what
+/// finishing units read and for what goes to a store elsewhere.
+const AT_ONCE: usize = 8;
 /// Wait between two tries.
 const TRY_AGAIN: Duration = Duration::from_millis(300);
 
@@ -113,7 +113,7 @@ impl Fetcher {
         target: &Path,
     ) -> Result<(), FetchError> {
         let _turn = self.arriving.lock(hash).await;
-        let mut tries = 0;
+        let (mut tries, mut most) = (0, 0);
         loop {
             let placed = {
                 let (cache, target) = (self.cache.clone(), target.to_owned());
@@ -130,7 +130,9 @@ impl Fetcher {
                     error @ (FetchError::Stream { .. }
                     | FetchError::Cache(CacheError::Foreign { .. })),
                 ) => {
-                    tries += 1;
+                    let held = self.held(hash).await;
+                    tries = if held > most { 1 } else { tries + 1 };
+                    most = most.max(held);
                     if tries >= TRIES_MAX {
                         return Err(error);
                     }
@@ -142,14 +144,21 @@ impl Fetcher {
         }
     }
 
+    /// Returns the bytes of a blob that an interrupted fetch has left.
+    async fn held(&self, hash: BlobHash) -> u64 {
+        let (part, _) = self.cache.places(hash);
+        let length = move || Ok(std::fs::metadata(part).map_or(0, |metadata| metadata.len()));
+        blocking(length).await.unwrap_or(0)
+    }
+
     async fn fetch(&self, hash: BlobHash, length: u64) -> Result<(), FetchError> {
+        let Ok(_turn) = self.turns.acquire().await else { return Err(FetchError::Stopping) };
         let mut receiver = self.connection.clone();
         let connection = match receiver.wait_for(Option::is_some).await {
             Ok(connection) => connection.clone(),
             Err(_) => return Err(FetchError::Stopping),
         };
         let Some(connection) = connection else { return Err(FetchError::Stopping) };
-        let Ok(_turn) = self.turns.acquire().await else { return Err(FetchError::Stopping) };
         let (part, whole) = self.cache.places(hash);
         let timing = Timing { answer: self.answer, ..Timing::default() };
         let from = (&connection, &*self.ahead);

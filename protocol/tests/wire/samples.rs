@@ -549,6 +549,7 @@ pub(crate) fn blob_request() -> BlobRequest {
         of: Some((JobId(uuid(1)), FrameNumber(2))),
         end: Some(2 << 20),
         direct: true,
+        ahead: 3,
     }
 }
 

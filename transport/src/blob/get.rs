@@ -3,7 +3,7 @@
 use super::direct::Direct;
 use super::fill::Filling;
 use super::part::{Durability, PartFile};
-use super::ranges::{Ahead, RANGE_BYTES, priority, streams_for};
+use super::ranges::{Ahead, RANGE_BYTES, streams_for};
 use super::send::{Buffers, send};
 use super::{BlobError, BlobRead, BlobStore, PRIORITY, blocking, file_error};
 use crate::close::cut;
@@ -193,7 +193,7 @@ async fn fetch(
         true => Err(BlobError::TooLong { hash, length, limit: length_max }),
         false => Ok(()),
     };
-    let mut first = ask(connection, wanted, part.held(), range, true).await?;
+    let mut first = ask(connection, wanted, part.held(), range, (true, 0)).await?;
     let (offset, length) = match answered(&mut first, hash, timing).await? {
         At::Here(offset, length) => (offset, length),
         At::Elsewhere(url, length) => {
@@ -202,7 +202,7 @@ async fn fetch(
                 part.finish(hash, target).await?;
                 return Ok(length);
             }
-            first = ask(connection, wanted, part.held(), range, false).await?;
+            first = ask(connection, wanted, part.held(), range, (false, 0)).await?;
             here(&mut first, hash, timing).await?
         }
     };
@@ -223,7 +223,10 @@ async fn fetch(
         // Those that are asked for now arrive while this one is read.
         while asked.len() + 1 < streams && next < length {
             let Some(room) = ahead.take() else { break };
-            asked.push_back((ask(connection, wanted, next, range, false).await?, room));
+            // No more than the streams of a blob.
+            let unread = asked.len() as u8 + 1;
+            let receiver = ask(connection, wanted, next, range, (false, unread)).await?;
+            asked.push_back((receiver, room));
             next = end(next);
         }
         at = end(at);
@@ -232,7 +235,7 @@ async fn fetch(
             Some((receiver, _room)) => Some(receiver),
             None if at < length => {
                 next = end(at);
-                Some(ask(connection, wanted, at, range, false).await?)
+                Some(ask(connection, wanted, at, range, (false, 0)).await?)
             }
             None => None,
         };
@@ -269,17 +272,17 @@ async fn fetch_there(
 }
 
 /// Asks for so many bytes of a blob from an offset on, or for all of them. With `direct` the answer
-/// may be where it is.
+/// may be where it is; `ahead` is of [`BlobRequest`].
 async fn ask(
     connection: &Connection,
     Wanted { hash, of }: Wanted,
     offset: u64,
     bytes: u64,
-    direct: bool,
+    (direct, ahead): (bool, u8),
 ) -> Result<FrameReceiver, BlobError> {
     let (mut sender, receiver) = open_both(connection, StreamKind::BlobGet).await?;
     let end = (bytes < u64::MAX).then(|| offset.saturating_add(bytes));
-    sender.send(&BlobRequest { hash, offset, of, end, direct }).await?;
+    sender.send(&BlobRequest { hash, offset, of, end, direct, ahead }).await?;
     sender.finish();
     Ok(receiver)
 }
@@ -346,7 +349,7 @@ pub async fn serve_get<S: BlobStore>(
 pub async fn answer_get<S: BlobStore>(
     store: &Arc<S>,
     (connection, sender): (&Connection, &mut FrameSender),
-    BlobRequest { hash, offset, end, direct, .. }: BlobRequest,
+    BlobRequest { hash, offset, end, direct, ahead, .. }: BlobRequest,
     timing: &Timing,
 ) -> Result<u64, BlobError> {
     if direct && let Some((url, length)) = there(store, connection, hash).await {
@@ -354,7 +357,7 @@ pub async fn answer_get<S: BlobStore>(
         sender.finish();
         return Ok(0);
     }
-    sender.set_priority(end.map_or(PRIORITY, |_| priority(offset)));
+    sender.set_priority(PRIORITY - i32::from(ahead));
     let blob = match open_held(store, hash).await {
         Ok(Some(held)) => held,
         Ok(None) => {

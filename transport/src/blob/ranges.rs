@@ -41,8 +41,8 @@ fn streams(round_trip: u128, of_one_stream: u128) -> usize {
     round_trip.div_ceil(of_one_stream.max(1)).clamp(1, STREAMS_MAX) as usize
 }
 
-/// Returns the priority of a range that begins at `offset`, among the blobs of a connection: of two
-/// ranges of a blob the first one is needed first.
+/// Returns the priority of a range of an upload that begins at `offset`, among the blobs of a
+/// connection: of two ranges of a blob the first one is needed first.
 pub(super) fn priority(offset: u64) -> i32 {
     super::PRIORITY - (offset / RANGE_BYTES % PRIORITIES) as i32
 }

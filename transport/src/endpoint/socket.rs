@@ -23,10 +23,11 @@ pub const PACKET_BYTES_MAX: u16 = 6500;
 /// Most streams of each kind that a peer can have open: a few dozen blobs and as many requests at
 /// the same time.
 const STREAMS_MAX: u32 = 256;
-/// The same limit for a node: it sends up to 8 results and some live tiles and lines at once, and
-/// fetches 12 blobs beside what its finishing units read. QUIC keeps an entry for each possible
-/// stream, so a low limit makes an idle node cheap: a table that has both kinds and takes 56
-/// entries has half as many places as the next one.
+/// The same limit for a node. One way it sends up to 8 results, 4 live tiles, its lines and its
+/// heartbeats; both ways it has its session, 8 blobs and 3 ranges ahead, 2 inputs of finishing
+/// units, 8 results for a store elsewhere, 2 finished frames and a renewal. The other side learns
+/// of up to 3 streams late that they are free. QUIC keeps an entry for each possible stream, so a
+/// low limit makes an idle node cheap.
 const NODE_STREAMS_MAX: u32 = 28;
 /// Bytes of one stream in flight: 8 MiB is 40 MB/s at 200 ms, so that a large blob uses several
 /// streams on such a line. A stream that nobody reads takes a quarter of the connection's.

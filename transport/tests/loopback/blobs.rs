@@ -21,6 +21,8 @@ struct Shelf {
     whole: Whole,
     /// Streams that asked for a blob, and streams with later ranges of an upload.
     ranges: Mutex<(usize, usize)>,
+    /// Streams on which a blob is asked for now, and the most there were.
+    asking: Mutex<(usize, usize)>,
     /// Where each blob is as well, and its length.
     elsewhere: Mutex<Option<(String, u64)>>,
 }
@@ -29,9 +31,9 @@ type Whole = Arc<Mutex<BTreeMap<BlobHash, PathBuf>>>;
 
 impl Shelf {
     fn new() -> Arc<Self> {
-        let (folder, ranges) = (tempfile::tempdir().unwrap(), Mutex::default());
-        let elsewhere = Mutex::default();
-        Arc::new(Self { folder, whole: Whole::default(), ranges, elsewhere })
+        let folder = tempfile::tempdir().unwrap();
+        let (ranges, asking, elsewhere) = Default::default();
+        Arc::new(Self { folder, whole: Whole::default(), ranges, asking, elsewhere })
     }
 
     fn add(&self, hash: BlobHash, bytes: &[u8]) {
@@ -46,6 +48,12 @@ impl Shelf {
 
     fn part(&self, hash: BlobHash) -> PathBuf {
         self.folder.path().join(format!("{hash}.part"))
+    }
+
+    fn begins(&self) {
+        let mut asking = self.asking.lock().unwrap();
+        asking.0 += 1;
+        asking.1 = asking.1.max(asking.0);
     }
 
     fn file_count(&self) -> usize {
@@ -113,8 +121,10 @@ fn serve(link: Link, shelf: Arc<Shelf>) {
                 match accept_kind(receiver, timing.answer).await {
                     Ok((StreamKind::BlobGet, mut receiver)) => {
                         shelf.ranges.lock().unwrap().0 += 1;
+                        shelf.begins();
                         let ends = (&mut sender, &mut receiver);
                         let _ = serve_get(&shelf, &connection, ends, &timing).await;
+                        shelf.asking.lock().unwrap().0 -= 1;
                     }
                     Ok((StreamKind::BlobPut, mut receiver)) => {
                         let ends = (&mut sender, &mut receiver);
@@ -169,6 +179,11 @@ impl Bench {
     /// Streams that asked for a blob, and streams with later ranges of an upload.
     pub(crate) fn ranges_seen(&self) -> (usize, usize) {
         *self.shelf.ranges.lock().unwrap()
+    }
+
+    /// The most streams on which blobs were asked for at the same time.
+    pub(crate) fn asked_at_once(&self) -> usize {
+        self.shelf.asking.lock().unwrap().1
     }
 
     pub(crate) async fn client(&self) -> FarmClient {
@@ -245,7 +260,10 @@ async fn an_interrupted_get_resumes() {
         let (sender, receiver) = served.connection.accept_bi().await.unwrap();
         let (_, mut receiver) = accept_kind(receiver, served.timing.answer).await.unwrap();
         let request: BlobRequest = receiver.expect(served.timing.answer).await.unwrap();
-        assert_eq!(request, BlobRequest { hash, offset: 0, of: None, end: None, direct: true });
+        assert_eq!(
+            request,
+            BlobRequest { hash, offset: 0, of: None, end: None, direct: true, ahead: 0 }
+        );
         let mut sender = FrameSender::new(sender);
         sender.send(&BlobReply::From { offset: 0, length: 2_000_000 }).await.unwrap();
         sender.send_raw(&bytes[..700_000]).await.unwrap();

@@ -48,7 +48,7 @@ async fn a_blob_survives_upload_and_download_in_ranges() {
 async fn blobs_fetched_side_by_side_share_the_ranges_ahead() {
     let bench = Bench::new();
     let (bytes, _) = bytes_of(LENGTH);
-    // Of each blob four ranges; a node has 28 streams.
+    // Of each blob four ranges. A node has 28 streams.
     let blobs: Vec<BlobHash> = (0..10)
         .map(|at| {
             let hash = BlobHash::of(&bytes[at..]);
@@ -72,6 +72,8 @@ async fn blobs_fetched_side_by_side_share_the_ranges_ahead() {
     fetched.join_all().await;
     let (asked, _) = bench.ranges_seen();
     assert_eq!(asked, 4 * blobs.len());
+    let most = bench.asked_at_once();
+    assert!(most <= blobs.len() + 3, "{most} ranges were asked for at once");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -240,7 +242,10 @@ async fn a_get_that_nobody_reads_loses_only_its_stream() {
     let (bytes, hash) = bytes_of(48 << 20);
     bench.add(hash, &bytes);
     let (mut sender, mut receiver) = open_both(connection, StreamKind::BlobGet).await.unwrap();
-    sender.send(&BlobRequest { hash, offset: 0, of: None, end: None, direct: true }).await.unwrap();
+    sender
+        .send(&BlobRequest { hash, offset: 0, of: None, end: None, direct: true, ahead: 0 })
+        .await
+        .unwrap();
     tokio::time::sleep(Duration::from_secs(3)).await;
     let ended = loop {
         match receiver.receive_raw(1 << 20).await {
