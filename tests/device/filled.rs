@@ -147,7 +147,7 @@ fn asked() -> Option<usize> {
     let frames = std::env::var("TESSERA_FILLED").ok();
     if frames.is_none() {
         println!(
-            "SKIPPED: paths alive in a film: it takes minutes; set TESSERA_FILLED=4, its frames"
+            "SKIPPED: paths alive in a film: it takes minutes; set TESSERA_FILLED=2, its frames"
         );
     }
     frames.map(|frames| frames.parse().expect("TESSERA_FILLED is a number of frames"))
@@ -206,5 +206,5 @@ fn launches_of_rounds_that_overlap_are_full() {
     };
     let rounds = render((0..frames).map(|_| frame()).collect());
     report(&rounds);
-    assert!(share(&rounds.0, 0.8) > 0.4 && share_of_paths(&rounds.0, 0.8) > 0.8);
+    assert!(share(&rounds.0, 0.8) > 0.5 && share_of_paths(&rounds.0, 0.8) > 0.9);
 }
