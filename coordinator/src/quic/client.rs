@@ -39,13 +39,15 @@ pub(super) async fn serve(
                 StreamKind::BlobGet => {
                     let request: BlobRequest = receiver.expect(timing.answer).await?;
                     let may_get = shared.api.may_get_blob(&caller, request.hash, request.of);
-                    may_get.await.map_err(not_allowed)?;
+                    may_get.await.map_err(|error| not_allowed(error).closing(&connection))?;
                     let ends = (&connection, &mut sender);
                     answer_get(&shared.blobs, ends, request, &timing).await?;
                     Ok(())
                 }
                 StreamKind::BlobPut => {
-                    let blobs = Arc::new(shared.api.own_blobs(&caller).map_err(not_allowed)?);
+                    let blobs = shared.api.own_blobs(&caller);
+                    let blobs = blobs.map_err(|error| not_allowed(error).closing(&connection))?;
+                    let blobs = Arc::new(blobs);
                     let ends = (&mut sender, &mut receiver);
                     serve_put(&blobs, ends, &streams, &timing).await?;
                     Ok(())
@@ -53,7 +55,8 @@ pub(super) async fn serve(
                 StreamKind::BlobRange => Ok(streams.arrive(receiver, &timing).await?),
                 StreamKind::Request => {
                     let request: Request = receiver.expect(timing.answer).await?;
-                    live.check(now_secs()).map_err(Trouble::Refused)?;
+                    let may = live.check(now_secs()).map_err(Trouble::Refused);
+                    may.map_err(|refused| refused.closing(&connection))?;
                     let mut answer = shared.api.answer(&caller, request).await;
                     while let Some(response) = answer.next().await {
                         sender.send(&response).await?;
@@ -62,7 +65,7 @@ pub(super) async fn serve(
                     Ok(())
                 }
                 StreamKind::Clock => clock::tell(&mut sender).await,
-                other => Err(wrong_kind(other)),
+                other => Err(wrong_kind(other).closing(&connection)),
             }
         }
     };

@@ -420,7 +420,7 @@ async fn serve_blobs(
                     frame_files::serve(&shared, session, (&mut sender, receiver), (here, timing))
                         .await
                 }
-                kind => Err(wrong_kind(kind)),
+                kind => Err(wrong_kind(kind).closing(&served)),
             }
         }
     })

@@ -37,7 +37,7 @@ pub(super) async fn before_all(
     let (sender, receiver) = within(limit, link.connection.accept_bi()).await?;
     let (kind, receiver) = accept_kind(receiver, limit).await?;
     if kind != StreamKind::Renew {
-        return Err(Trouble::Expired);
+        return Err(Trouble::Expired.closing(&link.connection));
     }
     let from = link.connection.remote_address();
     serve(shared, live, (sender, receiver), (link.timing, from)).await?;
@@ -62,7 +62,7 @@ pub(super) async fn first_other(
             }
             (StreamKind::Clock, _) => clock::tell(&mut FrameSender::new(sender)).await?,
             (kind, receiver) if kind == wanted => return Ok((sender, receiver)),
-            (kind, _) => return Err(wrong_kind(kind)),
+            (kind, _) => return Err(wrong_kind(kind).closing(&link.connection)),
         }
     }
 }

@@ -33,6 +33,28 @@ pub(super) enum Trouble {
     Stopping,
 }
 
+impl Trouble {
+    /// Returns the code with which a peer's connection is closed for what it may not do.
+    fn code(&self) -> Option<CloseCode> {
+        match self {
+            Self::NotAllowed(_) => Some(CloseCode::NotAllowed),
+            Self::Protocol(_) => Some(CloseCode::Protocol),
+            Self::Expired => Some(CloseCode::Expired),
+            Self::Refused(refusal) => Some(refusal.code),
+            Self::Frame(_) | Self::Blob(_) | Self::Stopping => None,
+        }
+    }
+
+    /// Closes the peer's connection while the stream that is refused is still open. A stream that
+    /// is dropped ends as if it were whole, and its peer might see that before the reason.
+    pub(super) fn closing(self, connection: &Connection) -> Self {
+        if let Some(code) = self.code() {
+            close(connection, code, &self.to_string());
+        }
+        self
+    }
+}
+
 /// Closes the connection of a peer that breaks the rules, with the reason. Other errors concern
 /// only their stream: also a blob whose bytes stop coming, or that nobody reads. The connection
 /// may have other work, and a peer that is really gone is found by QUIC.
@@ -59,11 +81,10 @@ pub(super) fn settle(connection: &Connection, result: Result<(), Trouble>) {
             tracing::warn!(error = error as &dyn std::error::Error, "blob was not transferred");
             return;
         }
-        Trouble::NotAllowed(_) => CloseCode::NotAllowed,
-        Trouble::Protocol(_) => CloseCode::Protocol,
-        Trouble::Expired => CloseCode::Expired,
-        Trouble::Refused(refusal) => refusal.code,
-        Trouble::Stopping => return,
+        other => match other.code() {
+            Some(code) => code,
+            None => return,
+        },
     };
     tracing::warn!(from = %connection.remote_address(), reason = %trouble, "connection closed");
     close(connection, code, &trouble.to_string());
