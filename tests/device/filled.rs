@@ -23,8 +23,8 @@ const DEPTH: u32 = 8;
 /// Units that a node holds for a fast device: `DEPTH_MAX` of its agent.
 const HELD: usize = 256;
 
-/// Units of so many samples of some tiles, in the order of a coordinator: range after range of each
-/// tile.
+/// Units of so many samples of some tiles, from the sample `first` on, in the order of a
+/// coordinator: range after range of each tile.
 fn units(tiles: impl Iterator<Item = u32>, first: u32, samples: u32) -> Round {
     let across = EDGES[0] / TILE[0];
     tiles
@@ -131,7 +131,7 @@ fn share(launches: &[Watched], least: f64) -> f64 {
     full.count() as f64 / launches.len() as f64
 }
 
-/// Share of the paths of all launches that are in those of [`share`].
+/// The share that these launches have of the paths of all.
 fn share_of_paths(launches: &[Watched], least: f64) -> f64 {
     let wanted = f64::from(SHAPE.paths_in_flight());
     let (mut full, mut all) = (0.0, 0.0);

@@ -112,7 +112,7 @@ pub async fn get(
 /// Fetches a blob of exactly `length` bytes into the part file `path`, continues an interrupted
 /// fetch, and gives the whole blob the name `to`, which is replaced. Its bytes are checked, but a
 /// power cut may damage them: for caches, which check what they find. All such fetches of one
-/// connection share `ahead`.
+/// connection share one [`Ahead`].
 pub async fn get_cached(
     from: (&Connection, &Ahead),
     wanted: Wanted,
