@@ -163,7 +163,7 @@ impl Report {
             "  times met  fault".to_owned(),
         ];
         format!(
-            "{}\n{}  times met  situation\n{}",
+            "{}\n{}  times met   in runs  situation\n{}",
             lines.join("\n"),
             self.tally.table(),
             self.met.table()
